@@ -19,7 +19,7 @@ NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv setup clis deck run demo test quick check format types docs bench lock clean
+.PHONY: help venv setup clis deck run demo test quick check format types docs bench lock sbom clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -46,7 +46,7 @@ $(VENV)/.installed: requirements/dev.lock pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The real CLI, five versions of it, as its maker publishes it. See CONTRIBUTING.md.
+# The real CLI, seven versions of it, as its maker publishes it. See CONTRIBUTING.md.
 $(CLIS)/.installed: tools/claude-cli/package-lock.json $(VENV)/.installed
 	@$(BIN)/python tools/install_clis.py $(CLIS)
 	@touch $@
@@ -129,6 +129,12 @@ lock: setup ## resolve the dependencies anew, into requirements/*.lock
 	    --no-annotate --no-header --no-emit-index-url - -o requirements/uv.lock
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
 	    --no-annotate --no-header --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements/dev.lock
+	@echo aiogram | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
+	    --no-annotate --no-header --no-emit-index-url - -o requirements/aiogram.lock
+	@echo "Now run: make sbom"
+
+sbom: setup ## write the bill of materials from the lock files
+	@$(BIN)/python tools/write_sbom.py
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) $(CACHE) $(DECK) $(WEB)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,6 +1,6 @@
 """Run the benchmarks and print them: `make bench`, or `python -m bench [--row N …] [CASE …]`.
 
-Thirteen rows make one table, `bench/results.json` and the page about performance. Other cases have
+Fourteen rows make one table, `bench/results.json` and the page about performance. Other cases have
 no row there: they are run by name, and some of them in short behind the whole table. The exit code
 is 1 when a bar that is a ratio is not reached.
 """
@@ -29,11 +29,15 @@ from bench import (
     deck,
     docs,
     growth,
+    idle_bot,
     journals,
+    large,
     piped,
     policy,
+    restart,
     sandbox,
     search,
+    soak,
     through,
     weight,
 )
@@ -57,6 +61,7 @@ ROWS: dict[int, Row] = {
     11: weight.starting,
     12: growth.growth,
     13: decisions.decisions,
+    14: restart.restarts,
 }
 
 CASES: dict[str, Callable[[Path, int], None]] = {
@@ -64,6 +69,8 @@ CASES: dict[str, Callable[[Path, int], None]] = {
     "policy": policy.run_policy,
     "sandbox": sandbox.run_sandbox,
     "deck": deck.run_deck,
+    "telegram": idle_bot.run_idle_bot,
+    "large": large.run_large,
 }
 """What has no row: it prints for itself."""
 
@@ -143,10 +150,11 @@ def read_results(path: Path) -> Results | None:
 def main(arguments: Sequence[str]) -> int:
     """Run what was asked for, or all rows; gives the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"one of {', '.join(CASES)}")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"one of soak, {', '.join(CASES)}")
     parser.add_argument("--row", action="append", default=[], help="4, or 4,6, or 1-3")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--minutes", type=float, default=60.0, help="how long `soak` takes")
     parser.add_argument("--docs", action="store_true", help="write the page, and measure nothing")
     parser.add_argument("--profile", action="store_true", help="show where the hub's time goes")
     chosen = parser.parse_args(arguments)
@@ -157,6 +165,10 @@ def main(arguments: Sequence[str]) -> int:
         from bench import profiles
 
         profiles.write()
+        return 0
+    if "soak" in chosen.cases:  # by itself: it takes an hour
+        with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as place:
+            soak.run_soak(Path(place), chosen.minutes)
         return 0
     named = [case for case in chosen.cases if case in CASES]
     rows = [case for case in chosen.cases if case not in CASES] + chosen.row

@@ -7,6 +7,9 @@ library only, so that its start costs little. A prompt is JSON:
     {"do": "pace", "rate": 20, "seconds": 5,    one durable line at a time, each with its time,
      "at": 12345.6}                             from a time of the clock on
     {"do": "ask", "times": 100}                 asks for a permission, and again when it has it
+    {"do": "calls", "rate": 10, "seconds": 60}  calls tools at a pace, as a busy session does:
+                                                text, the call, its hook, its result
+    {"do": "echo"}                              repeats the prompt, as a CLI does that took it
 
 A line that is to be timed carries the clock of this machine, which all processes share, as
 `@<nanoseconds>@`.
@@ -136,15 +139,70 @@ def ask(times: int) -> str:
         name = uuid()
         start = time.monotonic()
         say({"type": "control_request", "request_id": name, "request": request})
-        while True:
-            line = json.loads(sys.stdin.buffer.readline() or b'{"type":"end"}')
-            if line["type"] == "control_response" and line["response"]["request_id"] == name:
-                break
-            if line["type"] == "end":
-                sys.exit(0)
-            serve(line)
+        answer(name)
         took.append(round((time.monotonic() - start) * 1000, 4))
     return json.dumps(took)
+
+
+def piece(text: str) -> Line:
+    """A piece of text, which no journal keeps."""
+    delta = {"type": "text_delta", "text": text}
+    event = {"type": "content_block_delta", "index": 0, "delta": delta}
+    return {"type": "stream_event", "event": event, "parent_tool_use_id": None, "uuid": uuid()}
+
+
+def call(number: int) -> None:
+    """One tool call, from the model's words to the tool's result."""
+    for word in ("I look ", "at the ", "next file."):
+        say(piece(word))
+    id_, name = f"toolu_{os.getpid()}_{time.monotonic_ns()}", uuid()
+    given = {"file_path": f"/tmp/part-{number % 50}.txt", "limit": number % 1000}
+    used = {"type": "tool_use", "id": id_, "name": "Read", "input": given}
+    message = {
+        "id": f"msg_{id_}",
+        "role": "assistant",
+        "model": "claude-sonnet-4-6",
+        "content": [{"type": "text", "text": "I look at the next file."}, used],
+        "usage": {"input_tokens": 4, "output_tokens": 60, "cache_read_input_tokens": 900},
+    }
+    said = {"parent_tool_use_id": None, "session_id": SESSION}
+    say({"type": "assistant", "message": message, **said, "uuid": uuid()})
+    seen = {
+        "hook_event_name": "PreToolUse",
+        "session_id": SESSION,
+        "cwd": "/tmp",
+        "permission_mode": "default",
+        "tool_name": "Read",
+        "tool_input": given,
+        "tool_use_id": id_,
+    }
+    hook = {"subtype": "hook_callback", "callback_id": "quarterdeck-watch", "input": seen}
+    say({"type": "control_request", "request_id": name, "request": hook})
+    answer(name)
+    output = {"type": "tool_result", "tool_use_id": id_, "content": "a line of the file\n" * 20}
+    body = {"role": "user", "content": [output]}
+    say({"type": "user", "message": body, **said, "uuid": uuid()})
+
+
+def calls(rate: float, seconds: float) -> None:
+    """So many calls a second, each at its time."""
+    start = time.monotonic() + (os.getpid() % 97) / 97 / rate
+    for number in range(int(rate * seconds)):
+        wait = start + number / rate - time.monotonic()
+        if wait > 0:
+            time.sleep(wait)
+        call(number)
+
+
+def answer(name: str) -> None:
+    """Wait for the answer to a request, and serve what comes before it."""
+    while True:
+        line = json.loads(sys.stdin.buffer.readline() or b'{"type":"end"}')
+        if line["type"] == "control_response" and line["response"]["request_id"] == name:
+            return
+        if line["type"] == "end":
+            sys.exit(0)
+        serve(line)
 
 
 def serve(line: Line) -> None:
@@ -159,6 +217,7 @@ def serve(line: Line) -> None:
 
 def work(content: object) -> str:
     """Do what a prompt says; gives the result's text."""
+    given = content
     if isinstance(content, list):
         content = content[0]["text"]
     todo = json.loads(str(content))
@@ -168,6 +227,13 @@ def work(content: object) -> str:
         pace(todo["rate"], todo["seconds"], todo["at"])
     elif todo["do"] == "ask":
         return ask(todo["times"])
+    elif todo["do"] == "echo":
+        body = {"role": "user", "content": given}
+        said = {"parent_tool_use_id": None, "session_id": SESSION, "uuid": uuid()}
+        echo = {"type": "user", "message": body, "isReplay": True, **said}
+        write(json.dumps(echo, ensure_ascii=False).encode() + b"\n")
+    elif todo["do"] == "calls":
+        calls(todo["rate"], todo["seconds"])
     return "done"
 
 

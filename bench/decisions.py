@@ -31,11 +31,12 @@ SIMPLE, PIPE = "git status", "cat a.txt | grep -n foo | head -5"
 MOST = {SIMPLE: 100.0, PIPE: 400.0}
 """Microseconds that are wanted."""
 
-SHARE = 2.5
-"""All of a decision, over reading the command alone."""
+SHARE = 3.0
+"""All of a decision, over reading the command alone. Alone it is measured again and again, and the
+processor has all of it at hand: within a decision, reading takes a third longer."""
 
 PRESETS = ("read-only", "careful", "edit-freely", "trusted-repo")
-RUNS, TIMES = 7, 40
+RUNS, TIMES = 25, 40
 _ALLOWED = (
     "npm run test;npm run build;npm run lint;npm run dev;git status;git diff;git log;git show;ls"
     ";cat;grep;rg;head;tail;wc;make;pytest;ruff;mypy;docker ps;kubectl get;cargo test;go test"

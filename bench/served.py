@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -72,14 +72,24 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    folder: Path, *, runner: bool = True, name: str = "deck", profile: Path | None = None
+    folder: Path,
+    *,
+    runner: bool = True,
+    name: str = "deck",
+    profile: Path | None = None,
+    more: str = "",
+    variables: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Served]:
-    """A hub with a data folder of its own (or one that was filled before), while the block runs."""
+    """A hub with a data folder of its own (or one that was filled before), while the block runs.
+
+    `more` is added to its configuration, and `variables` to its environment.
+    """
     home, work = folder / name, folder / f"{name}-work"
     home.mkdir(mode=0o700, exist_ok=True)
     work.mkdir(exist_ok=True)
-    (home / "quarterdeck.toml").write_text(SETTINGS)
-    process = start(home, *(() if runner else ("--no-runner",)), profile=profile)
+    (home / "quarterdeck.toml").write_text(SETTINGS + more)
+    options = () if runner else ("--no-runner",)
+    process = start(home, *options, profile=profile, variables=variables)
     try:
         await anyio.to_thread.run_sync(_wait_for, home, process)
         deck = Served(home, work, process)
@@ -91,10 +101,15 @@ async def served(
             await anyio.to_thread.run_sync(_end, home, process)
 
 
-def start(home: Path, *options: str, profile: Path | None = None) -> subprocess.Popen[bytes]:
+def start(
+    home: Path,
+    *options: str,
+    profile: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
     """Start `quarterdeck serve` on a free port; with a `profile` of it, written when it ends."""
     watched = () if profile is None else ("-m", "cProfile", "-o", str(profile))
-    environment = {**os.environ, "QUARTERDECK_HOME": str(home)}
+    environment = {**os.environ, "QUARTERDECK_HOME": str(home), **(variables or {})}
     log = (home / "serve.log").open("wb")
     with log:
         return subprocess.Popen(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import inspect
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
-from functools import wraps
+from collections.abc import AsyncIterator, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,13 +14,13 @@ import pytest
 from quarterdeck.runtime.agent_process import MARKS
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
-from support.bounds import TEST_SECONDS
 from support.clis import EXTRA_VERSIONS, VERSIONS, real_cli
 from support.processes import Processes, left_behind, offspring
 
 pytest_plugins = (
     "pytester",
     "support.compatibility",
+    "support.contained",
     "support.failures",
     "support.quick",
     "support.grouped",
@@ -67,28 +64,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)  # after the plugin that marks property tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Bound every asynchronous test. Measure no coverage in property tests.
+    """Measure no coverage in property tests and those that compute for seconds.
 
-    Property tests walk the same branches thousands of times.
+    They walk the same branches thousands of times.
     """
     for item in items:
-        if item.get_closest_marker("hypothesis"):
+        if item.get_closest_marker("hypothesis") or item.get_closest_marker("heavy"):
             item.add_marker("no_cover")
-        elif isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
-            item.obj = _bounded(item.obj)
-
-
-def _bounded(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """The test with an outermost bound. A bound in a fixture would cancel more than the test."""
-
-    @wraps(test)
-    async def run(*args: object, **named: object) -> None:
-        # Not a cancel scope: what a test enters may be left by its fixture, after the bound.
-        async with asyncio.timeout(TEST_SECONDS):
-            await test(*args, **named)
-
-    return run
 
 
 @pytest.fixture(scope="session")

@@ -175,8 +175,7 @@ async def _take(browser: Browser, service: Service, session: str, file: Path) ->
     await page.wait_for_url(f"{service.address}/")
     await page.goto(f"{service.address}/s/{session}")
     await expect(page.get_by_role("log").get_by_text(TEST).first).to_be_visible()
-    # The question is in the conversation, and in the list of what waits.
-    await expect(page.get_by_role("button", name="Allow once")).to_have_count(2)
+    await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
     file.parent.mkdir(parents=True, exist_ok=True)
     await page.screenshot(path=file)
 

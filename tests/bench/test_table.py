@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bench.soak import slope
 from bench.table import (
     Bar,
     Kind,
@@ -87,3 +88,13 @@ def test_a_row_shows_ours_the_peer_the_limit_and_the_ratio() -> None:
 )
 def test_a_number_has_three_digits_that_mean_something(value: float, text: str) -> None:
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("at", "values", "found"),
+    [([], [], 0.0), ([1.0], [5.0], 0.0), ([0, 1, 2], [1, 3, 5], 2.0), ([0, 1, 2], [4, 4, 4], 0.0)],
+)
+def test_the_slope_of_a_soak_is_that_of_the_nearest_line(
+    at: list[float], values: list[float], found: float
+) -> None:
+    assert slope(at, values) == pytest.approx(found)

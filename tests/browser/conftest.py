@@ -17,6 +17,7 @@ import pytest
 from playwright.async_api import Browser
 
 from quarterdeck.testing import RealCli
+from support.apart import apart
 from support.api_client import ApiSeat
 from support.browser import DESKTOP, ELSEWHERE, PHONE, Desk, Screen, browsing, chromium, serving
 from support.processes import left_behind, offspring
@@ -41,7 +42,8 @@ def no_process_is_left_behind(shared: set[int]) -> Iterator[None]:
 async def browser(shared: set[int]) -> AsyncIterator[Browser]:
     """A browser for all tests of this folder."""
     before = offspring()
-    async with chromium(f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1") as opened:
+    started = chromium(f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1")
+    async with apart(started) as opened:
         shared |= {process.pid for process in offspring() - before}
         yield opened
 
@@ -51,7 +53,7 @@ async def house(
     clis: dict[str, RealCli], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ApiSeat]:
     """The whole service, for all tests of this folder."""
-    async with serving(clis, tmp_path_factory) as made:
+    async with apart(serving(clis, tmp_path_factory)) as made:
         yield made
 
 

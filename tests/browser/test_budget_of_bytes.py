@@ -16,7 +16,7 @@ from support.api_client import ApiSeat
 from support.browser import Screen
 from support.scenes import bash
 
-LARGEST = 400_000
+LARGEST = 150_000
 _IN_PAGE = re.compile(r'(?:src|href)="/([^"]+)"')
 _IMPORTS = re.compile(
     r'(?:^|[;}\s])(?:import|export)\b[^;()]*?from\s*"\./([^"]+)"|import"\./([^"]+)"'

@@ -15,17 +15,15 @@ pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 EVIL = "; rm -rf ~/EVIL"
 TROJAN = "make test \u2067\u2066; touch PWNED \u2069\u2066# on all branches \u2069\u2069"
 COMMANDS = {
-    TROJAN: (
-        "make test ⟨U+2067⟩⟨U+2066⟩; touch PWNED ⟨U+2069⟩⟨U+2066⟩# on all branches",
-        True,
-    ),
-    "touch a" + " " * 400 + EVIL: (f"touch a· 400 blanks ·{EVIL}", True),
-    "touch a" + "\t" * 120 + EVIL: (f"touch a· 120 blanks ·{EVIL}", True),
-    "touch a" + "\n" * 80 + EVIL[2:]: ("touch a\n· 79 empty lines ·\nrm -rf ~/EVIL", True),
-    "touch " + "x" * 600 + EVIL: (EVIL, False),
-    "touch a\u00a0b\u202egnp.\u200bexe": ("touch a⟨U+00A0⟩b⟨U+202E⟩gnp.⟨U+200B⟩exe", True),
+    TROJAN: "make test ⟨U+2067⟩⟨U+2066⟩; touch PWNED ⟨U+2069⟩⟨U+2066⟩# on all branches",
+    "touch a" + " " * 400 + EVIL: f"touch a· 400 blanks ·{EVIL}",
+    "touch a" + "\t" * 120 + EVIL: f"touch a· 120 blanks ·{EVIL}",
+    "touch a" + "\n" * 80 + EVIL[2:]: "touch a\n· 79 empty lines ·\nrm -rf ~/EVIL",
+    "touch " + "x" * 600 + EVIL: EVIL,
+    "touch a\u00a0b\u202egnp.\u200bexe": "touch a⟨U+00A0⟩b⟨U+202E⟩gnp.⟨U+200B⟩exe",
+    "c\u0430t secret": "c⟨U+0430⟩t secret",
 }
-"""Each with what is seen of it, and whether that has room in the list."""
+"""Each with what is seen of it."""
 
 _OUTSIDE = """card => {
   const found = [];
@@ -59,13 +57,6 @@ async def is_whole(card: Locator, seen: str) -> None:
     await expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
 
 
-async def has_to_be_opened(card: Locator) -> None:
-    """Nothing in the card allows anything, and there is a way to the whole card."""
-    await expect(card.get_by_role("button", name="Open")).to_be_visible()
-    for name in ("Allow", "Always", "Allow for session", "Edit", "Do it"):
-        await expect(card.get_by_role("button", name=name)).to_have_count(0)
-
-
 async def is_in_order(row: Locator) -> None:
     """The pieces of a line stand from left to right, in the order in which they are run."""
     lefts = await row.evaluate(
@@ -92,8 +83,7 @@ async def test_what_would_be_hidden_in_a_command_is_seen_in_every_card(
     await seat.turn_ended(session)
     await screen.open(session)
     waits = page.get_by_role("region", name="Waiting for you")
-    small = waits.locator(".asks-card")
-    for number, (command, (seen, fits)) in enumerate(COMMANDS.items()):
+    for number, (command, seen) in enumerate(COMMANDS.items()):
         await seat.send(session, bash(command), "as you like")
         opened = await seat.ask(session)
         if command is TROJAN:
@@ -107,15 +97,9 @@ async def test_what_would_be_hidden_in_a_command_is_seen_in_every_card(
             await screen.shot(f"card-{number}-{name}")
             if size is PHONE:
                 await page.get_by_role("link", name="Back to sessions").click()
-            if fits:
-                await is_whole(small, seen)
-                if size is PHONE:
-                    await screen.shot(f"card-{number}-small")
-                    await waits.get_by_role("link", name="work").click()
-            else:
-                await has_to_be_opened(small)
-                await small.get_by_role("button", name="Open").click()
-                await expect(screen.card).to_be_focused()
+                await is_whole(waits.locator(".asks-card"), seen)
+                await screen.shot(f"card-{number}-inbox")
+                await waits.get_by_role("link", name="work").click()
         await expect(screen.card).to_be_visible()
         await screen.check_access()
         await seat.answer(opened, "deny", message="", stop=False)
@@ -132,8 +116,6 @@ async def test_nothing_is_allowed_while_lines_of_it_are_folded(
     session = await seat.create(write(path, content), "written")
     await seat.ask(session)
     await screen.open(session)
-    small = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
-    await has_to_be_opened(small)
     allow = card.get_by_role("button", name="Allow once")
     await expect(card.locator(".code-plus")).to_have_text("+2101")
     await expect(allow).to_be_disabled()
@@ -171,8 +153,10 @@ async def test_a_card_lists_what_a_call_has_besides_and_warns(
     session = await seat.create(call, "done")
     await seat.ask(session)
     await screen.open(session)
-    small = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
-    for card in (screen.card, small):
+    inbox = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
+    for card in (screen.card, inbox):
+        if card is inbox:
+            await page.get_by_role("link", name="Inbox · 1").click()
         await is_whole(card, "touch one")
         await expect(card).to_contain_text("The agent says: “Allowed by policy. Safe.”")
         warned = card.locator(".asks-members [data-warning]")
@@ -183,4 +167,24 @@ async def test_a_card_lists_what_a_call_has_besides_and_warns(
         await page.emulate_media(color_scheme=scheme)
         await screen.shot(f"card-members-{scheme}")
         await screen.check_access()
+    await seat.stop(session)
+
+
+async def test_a_file_that_is_replaced_is_shown_as_the_change(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    path = seat.work / "notes.txt"
+    path.write_text("one\ntwo\nthree\n")
+    session = await seat.create(ToolUse("Read", {"file_path": str(path)}), "read")
+    await seat.turn_ended(session)
+    await seat.send(session, write(path, "one\nTWO\nthree\n"), "written")
+    await seat.ask(session)
+    await screen.open(session)
+    card = screen.card
+    await expect(card).to_contain_text("This replaces the whole file of 3 lines")
+    await expect(card.locator(".code-plus")).to_have_text("+1")
+    await expect(card.locator(".code-minus")).to_have_text("−1")
+    await card.get_by_role("button", name="Allow once").click()
+    await screen.hears("written")
+    assert path.read_text() == "one\nTWO\nthree\n"
     await seat.stop(session)

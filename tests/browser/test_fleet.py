@@ -29,7 +29,7 @@ async def test_sessions_are_found_filtered_pinned_renamed_and_put_away(
     await expect(rows).to_have_count(4)
     await expect(fleet.get_by_role("heading", name="shop")).to_be_visible()
     here = rows.filter(has=page.get_by_role("link", name="work"))
-    await expect(here).to_contain_text("idle")
+    await expect(here).to_contain_text("done")  # nobody has seen it yet
     await expect(here).to_contain_text("$")
     await expect(here.get_by_text("(unread)")).to_have_count(1)
     await screen.shot("fleet")
@@ -47,6 +47,7 @@ async def test_sessions_are_found_filtered_pinned_renamed_and_put_away(
 
     await screen.open(session)
     await expect(here.get_by_text("(unread)")).to_have_count(0)
+    await expect(here).to_contain_text("idle")
     await page.get_by_label("More", exact=True).click()
     await page.get_by_role("button", name="Rename").click()
     await page.get_by_label("Name", exact=True).fill("The one that works")

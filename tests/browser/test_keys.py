@@ -154,7 +154,7 @@ async def test_a_card_that_somebody_else_settles_hands_its_keys_to_no_other(
     first, second = await two_wait(seat)
     page = screen.page
     waits = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
-    await waits.first.locator(".asks-summary").click()
+    await waits.first.locator(".asks-heading").click()
     await screen.keys_act()
     (ask,) = seat.stream.of(first, "ask.opened")
     await seat.answer(ask, "allow")

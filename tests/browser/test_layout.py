@@ -194,3 +194,25 @@ async def test_the_tabs_of_the_policy_stay_in_sight_above_a_long_audit_log(
     await replay.click()
     await expect(replay).to_have_attribute("aria-selected", "true")
     await seat.stop(session)
+
+
+@pytest.mark.parametrize("name", ["short", NAME[:120]], ids=["a short name", "a long name"])
+async def test_a_phone_shows_whether_a_session_has_a_sandbox(
+    seat: ApiSeat, phone: Screen, name: str
+) -> None:
+    session = await seat.create("ready")
+    await seat.turn_ended(session)
+    await seat.ada.patch(f"sessions/{session}", name=name)
+    made = await seat.ada.get(f"sessions/{session}")
+    label = "Sandbox: protect" if made["sandbox"].get("mode") == "protect" else "No sandbox"
+    await phone.open(session)
+    page = phone.page
+    shield = page.get_by_text(label)
+    await expect(shield).to_be_visible()
+    await phone.shot(f"sandbox-phone-{len(name)}")
+    await at_every_width(phone, shield, button(page, "Stop"), button(page, "Panels"))
+    head = page.locator("header").filter(has=page.get_by_role("heading", name=name[:5]))
+    await page.set_viewport_size({"width": 390, "height": 844})
+    box = await head.bounding_box()
+    assert box is not None
+    assert box["height"] < 80, "two lines, as without the shield"

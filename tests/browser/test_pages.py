@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from quarterdeck.testing import RealCli
+from support.apart import apart
 from support.api_client import ApiSeat
 from support.browser import CONTRAST, EVERY_RULE, Screen, serving
 from support.scenes import bash
@@ -34,7 +35,7 @@ async def house(
     clis: dict[str, RealCli], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ApiSeat]:
     """A service of this module's own: what was used and decided is counted here."""
-    async with serving(clis, tmp_path_factory) as made:
+    async with apart(serving(clis, tmp_path_factory)) as made:
         yield made
 
 
@@ -178,6 +179,30 @@ async def test_every_page_fits_a_phone(seat: ApiSeat, phone: Screen) -> None:
         wide = await phone.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, name
         await phone.page.go_back()
+
+
+async def test_a_telegram_chat_is_paired_from_a_phone(seat: ApiSeat, phone: Screen) -> None:
+    page = await visit(phone, "Settings")
+    button = page.get_by_role("button", name="Pair a Telegram chat")
+    shown = page.get_by_role("status").locator("code", has_text="/pair")
+    codes: list[str] = []
+    for _ in range(2):
+        await button.click()
+        if codes:
+            await expect(shown).not_to_have_text(f"/pair {codes[-1]}")
+        codes.append((await shown.inner_text()).removeprefix("/pair "))
+    await phone.shot("phone-pairing")
+    await phone.check_access()
+    assert await phone.page.evaluate("document.documentElement.scrollWidth") <= 390
+    box = await shown.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
+    me = await seat.ada.get("whoami")
+    for number, code in enumerate(codes):
+        made = await seat.ada.post("pairing", code=code, label=f"telegram:{number}")
+        assert (made["role"], bool(made["token"])) == (me["role"], True)
+    labels = [each["label"] for each in (await seat.ada.get("tokens"))["tokens"]]
+    assert {"telegram:0", "telegram:1"} <= set(labels)
 
 
 async def test_one_who_looks_elsewhere_is_told_that_an_agent_waits(

@@ -14,6 +14,7 @@ import anyio
 import pytest
 from playwright.async_api import Browser, CDPSession, expect
 
+from support.apart import apart
 from support.api_client import ApiSeat, Json
 from support.bounds import SECONDS
 from support.browser import WHOLE, Screen, chromium
@@ -45,7 +46,7 @@ SHOWN = """async (body) => {
 async def browser(shared: set[int]) -> AsyncIterator[Browser]:
     """A browser that knows of push."""
     before = offspring()
-    async with chromium(names=WHOLE) as opened:
+    async with apart(chromium(names=WHOLE)) as opened:
         shared |= {process.pid for process in offspring() - before}
         yield opened
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
+import tomllib
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from quarterdeck.claude.flags import FLAGS, SINCE, TESTED, Kind
+from quarterdeck.claude.flags import ASKED, FLAGS, SINCE, SWITCHED_BY_US, TABLE, TESTED, Kind
 from quarterdeck.claude.launch import (
     LONGEST_ARGUMENT,
     ArgumentFiles,
@@ -19,11 +20,13 @@ from quarterdeck.claude.launch import (
 from quarterdeck.domain.errors import UnsupportedError, UsageError
 from quarterdeck.testing.clis import RealCli, installed_clis, isolated_env, version_key
 from support.bounds import SECONDS
+from support.clis import EXTRA_VERSIONS, VERSIONS
 
 FIXED = [
     *("--output-format", "stream-json", "--verbose", "--input-format", "stream-json"),
     *("--permission-prompt-tool", "stdio"),
 ]
+INSTALLED = sorted(VERSIONS + EXTRA_VERSIONS, key=version_key)
 UUID = "0b0e7b5c-92a1-4f0a-8a57-1d1f3a3b9c10"
 
 # One sensible value for every option.
@@ -207,14 +210,52 @@ def test_a_long_value_with_nowhere_to_go_is_refused() -> None:
         to_argv(Launch(system_prompt=long))
 
 
-def test_an_option_that_the_version_lacks_is_refused_and_one_in_doubt_is_not() -> None:
-    launch = Launch(effort="high")
-    with pytest.raises(UnsupportedError, match=r"effort .* 2\.1\.37; it needs 2\.1\.62"):
-        require_support(launch, "2.1.37")
-    require_support(launch, "2.1.50")
-    require_support(launch, "2.1.62")
+@pytest.mark.parametrize("option", sorted(SINCE))
+def test_an_option_is_refused_up_to_the_version_before_its_flag_and_not_from_there_on(
+    option: str,
+) -> None:
+    """R15: the CLI itself would have said «unknown option», after its start."""
+    since, launch = SINCE[option], launch_with(option)
+    older = [version for version in ASKED if version_key(version) < version_key(since)]
+    flag = next(flag.name for flag in FLAGS if flag.option == option)
+    for version in older:
+        with pytest.raises(UnsupportedError) as refused:
+            require_support(launch, version)
+        named = f"{option} ({flag}) is not supported by Claude Code {version}"
+        assert str(refused.value) == f"{named}; it needs {since} or newer"
+        assert (refused.value.version, refused.value.since) == (version, since)
+    for version in (*ASKED[len(older) :], "2.1.9999", "3.0.0"):
+        require_support(launch, version)
+
+
+def test_a_version_between_those_that_were_asked_is_known_too() -> None:
+    """The table is made by bisection: both neighbours of every bound were asked."""
+    launch = Launch(thinking_display="omitted")
+    with pytest.raises(UnsupportedError, match=r"2\.1\.92; it needs 2\.1\."):
+        require_support(launch, "2.1.92")
+    require_support(launch, "2.1.120")
+
+
+def test_a_long_value_is_supported_where_its_file_is() -> None:
+    files = {flag.file_flag for flag in FLAGS if flag.file_flag}
+    assert not files & flag_versions().keys()
     long = json.dumps({"pad": "x" * 2 * LONGEST_ARGUMENT})
     require_support(Launch(system_prompt=long, mcp_config=(long,)), "2.1.37")
+
+
+def flag_versions() -> dict[str, str]:
+    """The bounds of the generated file, by flag."""
+    found = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    return {**found["since"], **found["until"]}
+
+
+def test_the_generated_table_names_flags_that_there_are() -> None:
+    known = {flag.name for flag in FLAGS} | SWITCHED_BY_US
+    assert flag_versions().keys() <= known
+    assert not SWITCHED_BY_US & flag_versions().keys(), "every start needs these"
+    assert list(ASKED) == sorted(set(ASKED), key=version_key)
+    assert ASKED[0] == TESTED[0]
+    assert version_key(ASKED[-1]) >= version_key(TESTED[-1])
 
 
 def test_what_is_on_by_default_works_on_every_version() -> None:
@@ -232,7 +273,7 @@ def test_dialling_is_refused_from_the_version_on_that_no_longer_does() -> None:
 
 
 @pytest.mark.real_cli
-@pytest.mark.parametrize("version", TESTED)
+@pytest.mark.parametrize("version", INSTALLED)
 def test_the_real_cli_knows_the_flags_that_the_table_says_it_knows(
     version: str, tmp_path: Path
 ) -> None:
@@ -265,12 +306,12 @@ def _complaint(cli: RealCli, argv: list[str], home: Path) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("version", ["2.1.63", "2.1.92", "2.1.119"])
+@pytest.mark.parametrize("version", ["2.1.90", "2.1.92", "2.1.100"])
 def test_continue_is_refused_where_it_would_begin_a_new_conversation(version: str) -> None:
     with pytest.raises(UnsupportedError, match="continue_"):
         require_support(Launch(continue_=True), version)
 
 
-@pytest.mark.parametrize("version", ["2.1.37", "2.1.62", "2.1.120", "2.1.325"])
+@pytest.mark.parametrize("version", ["2.1.37", "2.1.89", "2.1.101", "2.1.325"])
 def test_continue_is_passed_on_where_it_works(version: str) -> None:
     require_support(Launch(continue_=True), version)

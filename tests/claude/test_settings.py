@@ -59,6 +59,24 @@ def test_a_session_that_says_what_to_do_with_messages_is_obeyed(tmp_path: Path) 
     assert with_inbox_refused(launch, NEWEST, tmp_path) is launch
 
 
+@pytest.mark.parametrize("value", ["accept", "hold", 5, None])
+def test_settings_alone_do_not_open_the_inbox_where_it_is_always_refused(
+    value: object, tmp_path: Path
+) -> None:
+    given = json.dumps({"crossSessionInbound": value})
+    (tmp_path / "own.json").write_text(given)
+    for settings in (given, "own.json"):
+        with pytest.raises(UsageError, match="crossSessionInbound needs cross_session as well"):
+            with_inbox_refused(Launch(settings=settings), NEWEST, tmp_path, always=True)
+        launch = Launch(settings=settings)
+        assert with_inbox_refused(launch, "2.1.120", tmp_path, always=True) is launch
+
+
+def test_settings_that_refuse_the_inbox_themselves_are_kept_as_they_are(tmp_path: Path) -> None:
+    launch = Launch(settings='{"crossSessionInbound": "refuse", "model": "opus"}')
+    assert with_inbox_refused(launch, NEWEST, tmp_path, always=True) is launch
+
+
 @pytest.mark.parametrize("text", [None, "[]", "{", "\xff", '{"a": tru}'])
 def test_settings_that_cannot_be_read_are_an_error_that_says_so(
     text: str | None, tmp_path: Path

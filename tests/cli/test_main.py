@@ -21,8 +21,9 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 NOTHING_SLOW = (
     "anyio.lowlevel asyncio claude_agent_sdk cryptography httpx2 litestar markdown_it mcp"
-    " opentelemetry prometheus_client pydantic rich sqlite3 tree_sitter uvicorn websockets yaml"
-    " quarterdeck.agent quarterdeck.hub.hub quarterdeck.policy.shell quarterdeck.wire.codec"
+    " opentelemetry prometheus_client pydantic rich sqlite3 textual tree_sitter uvicorn"
+    " websockets yaml quarterdeck.agent quarterdeck.hub.hub quarterdeck.policy.shell"
+    " quarterdeck.wire.codec"
 )
 WITHOUT_A_HUB = """
     --version
@@ -82,3 +83,20 @@ def test_without_a_command_there_is_help_and_2(capsys: pytest.CaptureFixture[str
     assert main([]) == 2
     said = capsys.readouterr()
     assert "doctor" in said.out + said.err
+
+
+def test_the_help_lists_each_command_once_below_a_heading(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from quarterdeck.cli.app import app
+    from quarterdeck.cli.commands.groups import GROUPS, OTHERS
+
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    declared = [each.name for each in app.registered_commands]
+    declared += [each.name for each in app.registered_groups]
+    for name in declared:
+        assert sum(line.startswith(f"  {name} ") for line in shown) == 1, name
+    for title, _ in GROUPS:
+        assert f"{title}:" in shown
+    assert f"{OTHERS}:" not in shown, "name the new command in a group"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quarterdeck.hub import peer_prompts
 from quarterdeck.hub.supervision import crashes, watchdog
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from support.pages import page
@@ -19,6 +20,7 @@ def test_every_alarm_is_documented() -> None:
         crashes.EMPTY_RESUME,
         crashes.CRASH_LOOP,
         watchdog.UNSTOPPABLE,
+        peer_prompts.PEER_PROMPT,
     }
     rows = {line.split("`")[1] for line in TEXT.splitlines() if line.startswith("| `")}
     assert alarms <= rows

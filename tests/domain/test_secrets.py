@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.domain.secrets import mask_tokens, mask_tokens_in
+from quarterdeck.domain.secrets import mask_tokens, mask_tokens_in, redact
 from quarterdeck.fronts.http import Access, Role
 
 
@@ -58,3 +58,28 @@ def test_a_token_is_found_behind_any_number_of_letters_that_it_begins_with(count
         assert mask_tokens_in(data).startswith(between * count + b"qd_")
         assert b"_redacted" in mask_tokens_in(data)
         assert mask_tokens_in(between * count) == between * count
+
+
+HOSTILE = (
+    "x", "eyJ", "eyJ-", "-eyJ", "eyJaaaaaaaa.", "token", "token ", "token=", "://", "://a",
+    "cookie ", "cookie:", "bearer ", "basic a", "sk-", "ghp_", "quarterdeck_a", "AKIA",
+    "authorization: '", " ",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_no_text_takes_more_than_its_length(word: str) -> None:
+    """A pattern that takes the square of the length would take hours here."""
+    text = word * (300_000 // len(word))
+    assert len(redact(text)) <= len(text) + 2
+
+
+@pytest.mark.parametrize("before", ["", " ", "jwt=", "Bearer-", "a-b-", '"'])
+def test_a_signed_token_is_masked_behind_a_word_too(before: str) -> None:
+    made = redact(f"{before}eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl end")
+    assert made == f"{before}eyJ… end"
+
+
+@pytest.mark.parametrize("name", ["token", "MY_TOKEN", "db_password", "apiKey", "api_key"])
+def test_what_is_assigned_to_the_name_of_a_secret_is_masked(name: str) -> None:
+    assert redact(f"{name}=hunter22 {name}: 'hunter22'") == f"{name}=… {name}: '…'"

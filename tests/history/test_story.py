@@ -78,3 +78,16 @@ def test_an_answer_of_nothing_but_blanks_is_no_entry() -> None:
     assert list(StoryFold().entries(answer(" \n"), 1)) == []
     prompt = ev.PromptQueued(prompt="p", content=Raw(b'"x"'), by="ada")
     assert [entry.at for entry in StoryFold().entries(prompt, 7)] == [7]
+
+
+def test_the_placeholder_behind_a_turn_that_was_cut_off_is_nothing_for_people() -> None:
+    def recalled(model: str, text: str) -> ev.Recalled:
+        content = [{"type": "text", "text": text}]
+        message = {"id": "m", "role": "assistant", "model": model, "content": content}
+        line = {"type": "assistant", "uuid": "u", "session_id": "s", "message": message}
+        return ev.Recalled(run="r", uuid="u", line=Raw(json.dumps(line).encode()))
+
+    said = "No response requested."
+    assert read_event(recalled("<synthetic>", said), 1) is None
+    assert read_event(recalled("<synthetic>", "API Error"), 1) is not None
+    assert read_event(recalled("claude-x", said), 1) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
+from support.apart import apart
 from support.hub_house import NO_RULES, House, PolicedHouse, house
 from support.hub_machines import TestMachines, hub_with
 from support.processes import Processes
@@ -36,15 +38,21 @@ def processes_of_all() -> Iterator[Processes]:
     registry.end_all()
 
 
+@asynccontextmanager
+async def policed_house(folder: Path, processes: Processes) -> AsyncIterator[PolicedHouse]:
+    (folder / "policy.toml").write_text(NO_RULES)
+    policies = Policies(folder)
+    async with house(folder, processes, policies) as home:
+        yield PolicedHouse(home, policies)
+
+
 @pytest.fixture(scope="session")
 async def shared_house(
     tmp_path_factory: pytest.TempPathFactory, processes_of_all: Processes
 ) -> AsyncIterator[PolicedHouse]:
-    folder: Path = tmp_path_factory.mktemp("house")
-    (folder / "policy.toml").write_text(NO_RULES)
-    policies = Policies(folder)
-    async with house(folder, processes_of_all, policies) as home:
-        yield PolicedHouse(home, policies)
+    folder = tmp_path_factory.mktemp("house")
+    async with apart(policed_house(folder, processes_of_all)) as made:
+        yield made
 
 
 @pytest.fixture

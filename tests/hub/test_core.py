@@ -46,14 +46,16 @@ class FullJournal(MemoryJournal):
     full = False
     held: anyio.Event | None = None
 
-    async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
+    async def append(
+        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+    ) -> list[Stored]:
         if self.full and events:
             raise JournalError("there is no room", code="full")
         if self.held is not None:
-            stored = await super().append(session, events)
+            stored = await super().append(session, events, snapshot=snapshot)
             await self.held.wait()
             return stored
-        return await super().append(session, events)
+        return await super().append(session, events, snapshot=snapshot)
 
 
 @pytest.fixture

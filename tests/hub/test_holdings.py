@@ -368,6 +368,7 @@ def test_the_context_is_told_in_steps_and_exactly_when_it_is_compacted_or_cleare
 LONG = "x" * 10_000
 
 
+@pytest.mark.no_cover
 def test_nothing_grows_without_limit_and_what_is_cut_is_counted() -> None:
     holdings = Holdings()
     many = range(500)

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import anyio
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, NotFound, RequestTimeout, UsageError
+from quarterdeck.hub import session_commands
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
@@ -65,6 +67,33 @@ async def test_making_a_session_twice_by_the_same_id_makes_one(
     assert not (await hub.submit(command)).repeated
     assert (await hub.submit(command)).repeated
     assert len(machines.runs) == 1
+
+
+async def test_the_prompts_that_wait_are_bounded_in_size(
+    deck: tuple[Hub, TestMachines], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_commands, "MOST_WAITING", 1000)
+    hub, machines = deck
+    session = await create(hub)
+    (run,) = machines.runs
+    await run.greet()
+    await run.take_prompt()
+
+    async def send(prompt: str, size: int) -> None:
+        content = text("x" * size)
+        await hub.submit(commands.SendPrompt(session=session, prompt=prompt, content=content))
+
+    await send(P2, 2000)  # one may always wait
+    with pytest.raises(Conflict, match="at most 1000") as refused:
+        await send(P3, 1)
+    assert refused.value.code == "queue_full"
+    await send(P2, 2000)  # again: it is known
+    smaller = commands.ChangePrompt(session=session, prompt=P2, content=text("x" * 400))
+    await hub.submit(smaller)
+    await send(P3, 400)
+    with pytest.raises(Conflict):
+        await hub.submit(replace(smaller, content=text("x" * 700)))
+    assert len((await hub.session(session)).queued) == 2
 
 
 async def test_prompts_queue_while_a_turn_runs_and_can_be_changed_and_cancelled(

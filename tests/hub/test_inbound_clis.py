@@ -16,8 +16,8 @@ from websockets.exceptions import InvalidStatus
 from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.domain.ids import new_id
+from quarterdeck.hub.cli_tokens import cli_token
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.inbound_clis import cli_token
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.accept import serve_endpoint

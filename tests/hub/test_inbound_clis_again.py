@@ -16,10 +16,11 @@ from websockets.exceptions import InvalidStatus
 
 from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.secrets import mask_tokens
 from quarterdeck.hub import inbound_clis as dialled
 from quarterdeck.hub import session_requests
+from quarterdeck.hub.cli_tokens import cli_token, root_token
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.inbound_clis import cli_token, root_token
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.views import SessionView
 from quarterdeck.links.subprocess import SubprocessLink
@@ -103,11 +104,11 @@ async def real_cli(
 
 
 @pytest.mark.real_cli
-@pytest.mark.parametrize("version", ["2.1.62", "2.1.120"])
+@pytest.mark.parametrize("version", ["2.1.92", "2.1.120"])
 async def test_clis_at_the_root_keep_their_own_sessions_over_restarts_of_the_hub(
-    version: str, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+    version: str, extra_clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
 ) -> None:
-    """Two CLIs that post what they say, two that do not, and two restarts.
+    """R3, R5. Two CLIs that post what they say, two that do not, and two restarts.
 
     Who is given any session that is free would be found out.
     """
@@ -120,7 +121,7 @@ async def test_clis_at_the_root_keep_their_own_sessions_over_restarts_of_the_hub
             url = f"ws://127.0.0.1:{port}/"
             for name in names:
                 folder = tmp_path / name
-                cli = real_cli(clis[version], model, folder, url, **kinds[name])
+                cli = real_cli(extra_clis[version], model, folder, url, **kinds[name])
                 await stack.enter_async_context(cli)
                 *_, session = await sessions_of(hub, names.index(name) + 1)
                 await prompt(hub, session, f"I am {name}")
@@ -150,16 +151,47 @@ async def test_clis_at_the_root_keep_their_own_sessions_over_restarts_of_the_hub
 
 
 @pytest.mark.real_cli
-async def test_an_interrupt_ends_a_turn_whose_end_was_lost_while_the_hub_was_away(
-    clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+@pytest.mark.parametrize("version", ["2.1.52", "2.1.92"])
+async def test_a_real_cli_that_is_gone_after_a_restart_of_the_hub_ends_its_session(
+    version: str,
+    extra_clis: dict[str, RealCli],
+    model: ScriptedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """2.1.62 forgets what it says then. The next prompt must not wait for that turn."""
+    """R4. The hub and the CLI end, and only the hub comes back."""
+    journal = MemoryJournal()
+    hub = new_hub(journal)
+    async with AsyncExitStack() as stack, hub.running(), serve_endpoint(hub.dialled) as port:
+        cli = real_cli(extra_clis[version], model, tmp_path / "a", f"ws://127.0.0.1:{port}/")
+        await stack.enter_async_context(cli)
+        (session,) = await sessions_of(hub, 1)
+        await prompt(hub, session, "here")
+        await until(hub, session, has_turns(1))
+    monkeypatch.setattr(dialled, "RETURN_SECONDS", 1.5)
+    hub = new_hub(journal)
+    async with hub.running():
+        await until(hub, session, lambda view: view.state is SessionState.DISCONNECTED)
+        await hub.submit(SendPrompt(session=session, prompt="p", content=Raw(b'"go on"')))
+        view = await until(hub, session, lambda view: view.run is None)
+        assert [queued.prompt for queued in view.unsent] == ["p"]
+        assert not view.account.alarms
+        await hub.submit(DeleteSession(session=session))
+        assert await hub.sessions() == []
+
+
+@pytest.mark.real_cli
+async def test_an_interrupt_ends_a_turn_whose_end_was_lost_while_the_hub_was_away(
+    extra_clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    """R6. 2.1.92 forgets what it says then. The next prompt must not wait for that turn."""
     journal = MemoryJournal()
     hub = new_hub(journal)
     async with AsyncExitStack() as stack:
         async with hub.running(), serve_endpoint(hub.dialled) as port:
             url = f"ws://127.0.0.1:{port}/"
-            await stack.enter_async_context(real_cli(clis["2.1.62"], model, tmp_path / "a", url))
+            cli = real_cli(extra_clis["2.1.92"], model, tmp_path / "a", url)
+            await stack.enter_async_context(cli)
             (session,) = await sessions_of(hub, 1)
             tool = ToolUse("Bash", {"command": "touch begun; until test -e go; do sleep 0.1; done"})
             content = Raw(json.dumps(play(tool, Text("nobody hears this"))).encode())
@@ -256,6 +288,29 @@ async def test_a_cli_at_the_root_is_told_its_own_token_first_and_nobody_reads_it
             view = await until(hub, session, lambda view: view.link_lost is None)
             assert view.said == 1
         assert await sessions_of(hub, 1) == [session]
+
+
+async def test_tokens_from_before_they_had_the_form_of_the_others_are_still_accepted() -> None:
+    hub = new_hub(MemoryJournal())
+    older = cli_token(SECRET, "/").rpartition("_")[2]
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        async with dial(port, older):
+            (session,) = await sessions_of(hub, 1)
+        own = cli_token(SECRET, session).rpartition("_")[2]
+        for wrong in (own, f"{session}.{older}", f"{session}.", f"{session}.qd_"):
+            with pytest.raises(InvalidStatus):
+                async with dial(port, wrong):
+                    pass
+        async with dial(port, f"{session}.{own}"):
+            await until(hub, session, lambda view: view.link_lost is None)
+        assert await sessions_of(hub, 1) == [session]
+
+
+def test_a_token_that_an_agent_prints_is_masked() -> None:
+    for token in (cli_token(SECRET, "/"), root_token(SECRET, "0" * 26, 1)):
+        shown = mask_tokens(f"TOKEN={token}\n")
+        assert "redacted" in shown
+        assert token[-20:] not in shown
 
 
 async def test_the_token_of_the_root_opens_no_session_with_a_path_of_its_own() -> None:

@@ -14,11 +14,11 @@ from msgspec import Raw
 
 from quarterdeck.protocol.commands import SendPrompt
 from quarterdeck.protocol.events import PromptSent, Recalled, RunEnded, Said
-from quarterdeck.protocol.sessions import SessionSpec, SessionState
-from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
+from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.testing import RealCli, ScriptedModel
 from quarterdeck.testing.script import Gate, Text, ToolUse, play, reply
 from support.bounds import SECONDS
-from support.hub_house import House, house
+from support.hub_house import House, house, real_spec
 from support.processes import Processes
 from support.processes import running as is_running
 from support.waiting import until
@@ -49,16 +49,9 @@ async def test_what_died_unread_with_the_runner_is_in_the_journal_after_all(
     tmp_path: Path,
     processes: Processes,
 ) -> None:
-    work, home = tmp_path / "work", tmp_path / "home"
-    work.mkdir()
-    home.mkdir()
-    spec = SessionSpec(
-        directory=str(work),
-        claude=clis[version].command[-1],
-        env=isolated_env(home, model.url),
-        auto_approve=("Bash",),
-        allowed_tools=("Bash",),
-    )
+    tools = ("Bash",)
+    spec = real_spec(tmp_path, clis[version], model, auto_approve=tools, allowed_tools=tools)
+    home = tmp_path / "home"
     call = ToolUse("Bash", {"command": "echo unread"})
     script = play(reply(Text("before "), Gate(), call), Text("the end"))
     async with house(tmp_path, processes) as deck:

@@ -10,11 +10,22 @@ import anyio
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub import hub as hub_module
+from quarterdeck.hub import session as session_module
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.protocol.commands import CreateSession, RenameSession, SendPrompt
+from quarterdeck.protocol.commands import (
+    AllowAnswer,
+    AnswerAsk,
+    CreateSession,
+    DeleteSession,
+    RenameSession,
+    SendPrompt,
+)
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.wire.exchange import Lost
+from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import TestMachines, TestRun, hub_with
 from support.waiting import until
@@ -100,3 +111,64 @@ async def test_two_who_need_a_released_session_get_one_object(
             for _ in range(3):
                 tasks.start_soon(find)
     assert all(each is held for each in found)
+
+
+async def test_the_state_of_an_idle_run_leaves_memory_and_comes_back_when_it_is_needed(
+    deck: tuple[Hub, TestMachines], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "REST_SECONDS", 0.0)
+    hub, machines = deck
+    run = await create(hub, machines, "mine")
+    session = hub._sessions["mine"]
+    await hub.submit(SendPrompt(session="mine", prompt="p2", content=Raw(b'"2"'), by="ada"))
+    await run.say(lines.asks_permission("q1"))
+    assert session.run is not None, "it works"
+    (card,) = await hub.asks()
+    await hub.submit(AnswerAsk(ask=card.opened.ask, answer=AllowAnswer(), by="ada"))
+    await run.say(lines.result("r1"))
+    await run.take_prompt()
+    await run.say(lines.result("r2"))
+    with anyio.fail_after(SECONDS):
+        await until(lambda: session.run is None)
+    assert session.running, "its process goes on"
+    view = await hub.session("mine")
+    assert (view.state, view.turns) == (SessionState.IDLE, 2)
+    with pytest.raises(Conflict, match="has a process"):
+        await hub.submit(DeleteSession(session="mine", by="ada"))
+    with anyio.fail_after(SECONDS):
+        await hub.submit(SendPrompt(session="mine", prompt="p3", content=Raw(b'"3"'), by="ada"))
+    await run.take_prompt()
+    await run.say(lines.assistant("again", "a3"), lines.result("r3"))
+    view = await hub.session("mine")
+    assert (view.turns, view.unsent) == (3, ())
+    assert sorted(run.written) == list(range(1, len(run.written) + 1)), "each line was sent once"
+    await run.end(clean=True)
+    assert (await hub.session("mine")).state is SessionState.ENDED
+
+
+async def test_what_a_run_needs_memory_for_keeps_it_there(
+    journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "CLOCK_SECONDS", 3600.0)
+    hub, machines = hub_with(journal)
+    async with hub.running():
+        run = await create(hub, machines, "mine")
+        session = hub._sessions["mine"]
+        await run.say(lines.result("r1"))
+        session.rest()
+        assert session.run is not None, "it is idle for a moment only"
+        monkeypatch.setattr(session_module, "REST_SECONDS", -1.0)
+        async with session.in_order():
+            session.rest()
+            assert session.run is not None, "somebody is at it"
+        waiter = session.waiters.expect("q", "x")
+        session.rest()
+        assert session.run is not None, "somebody waits"
+        waiter.end(Lost("gone"))
+        session.waiters.forget("q")
+        await run.owner.run_lost(run.run, "away")
+        session.rest()
+        assert session.run is not None, "its machine is away"
+        await run.owner.run_found(run.run)
+        session.rest()
+        assert session.run is None

@@ -18,8 +18,11 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from quarterdeck.domain.errors import QuarterdeckError
+from quarterdeck.domain.structs import Mutable
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.run import Run
+from quarterdeck.hub.snapshots import restored as restore_snapshot
+from quarterdeck.hub.snapshots import snapshot
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol import commands as cmd
@@ -55,6 +58,13 @@ BY_PIECES = {
 def plain(value: object, without: set[str]) -> Any:
     """Anything as values that can be compared and shown."""
     match value:
+        case Mutable():
+            kind = type(value).__name__
+            return {
+                name: plain(getattr(value, name), without)
+                for name in value.__struct_fields__
+                if f"{kind}.{name}" not in without
+            }
         case msgspec.Struct() | str() | int() | float() | bytes() | None | Raw() | Enum():
             return value
         case dict():
@@ -93,6 +103,8 @@ class World:
         self.prompts = 0
         self.last = ""
         self.pieces = False
+        self.taken: dict[int, bytes] = {}
+        """Snapshots of the run, by the event after which they were taken."""
 
     @property
     def cli(self) -> TestRun:
@@ -143,6 +155,10 @@ class World:
         restored.restored(view.holds)
         without = TRANSIENT | (BY_PIECES if self.pieces else set())
         assert plain(restored.state, without) == plain(live.state, without)
+        before = max(self.taken, default=0)
+        self.taken[view.head] = snapshot(live.state, {}) or b""
+        for seq in {before, view.head} & self.taken.keys():
+            await self.check_snapshot(seq, live)
         assert (restored.idle, restored.busy, restored.greeted, restored.link_down) == (
             live.idle,
             live.busy,
@@ -151,6 +167,23 @@ class World:
         )
         assert view.spec == live.spec
         assert set(view.asks) == set(live.state.asks.open)
+
+    async def check_snapshot(self, seq: int, live: Run) -> None:
+        """A snapshot and the events after it make the same state as all events do.
+
+        Checked for each two neighbours, this holds for all: the state is compared as a whole.
+        """
+        view = await self.hub.session(SESSION)
+        if (found := restore_snapshot(self.taken[seq], SESSION, live.run)) is None:
+            assert seq < view.run_began, "only a snapshot of another run is ignored"
+            return
+        again = Run(SESSION, live.run, view.spec, view.holds, state=found[0])
+        for each in await self.journal.read(SESSION, after=seq, limit=5000):
+            again.restore_event(each.event, each.at)
+        again.restored(view.holds)
+        without = TRANSIENT | (BY_PIECES if self.pieces else set())
+        assert plain(again.state, without) == plain(live.state, without)
+        assert again.spec == live.spec
 
 
 Step = Callable[[World, int], Awaitable[None]]

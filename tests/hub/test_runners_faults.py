@@ -71,6 +71,9 @@ class Owner:
     ) -> None:
         self.told += [("recalled", line.decode()) for line in lines]
 
+    async def run_earlier(self, run: str, lines: list[bytes]) -> None:
+        self.told += [("earlier", line.decode()) for line in lines]
+
     async def run_lost(self, run: str, reason: str) -> None:
         if self.full:
             raise JournalError("there is no room", code="full")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 
+import anyio
 import pytest
 from msgspec import Raw
 
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.commands import CreateSession, Interrupt, SendPrompt
 from quarterdeck.protocol.events import AnyEvent, LinkFound, LinkLost, RateLimited, StateChanged
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from support import lines
@@ -139,3 +140,86 @@ async def test_a_link_that_the_journal_never_missed_is_not_found_again(
     before = await events(hub, session)
     await run.owner.run_found(run.run)
     assert await events(hub, session) == before
+
+
+def refusal(uuid: str, error: str) -> bytes:
+    message = {"id": "m", "role": "assistant", "model": "<synthetic>", "content": []}
+    return lines.line(
+        type="assistant",
+        message=message,
+        error=error,
+        parent_tool_use_id=None,
+        session_id=lines.SESSION,
+        uuid=uuid,
+    )
+
+
+async def test_a_view_has_how_the_last_turn_ended_and_why(deck: tuple[Hub, TestMachines]) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    began = await hub.session(session)
+    assert began.last_turn is None
+    await run.say(
+        refusal("a1", "authentication_failed"),
+        lines.result("r1", is_error=True, result="Please run /login"),
+    )
+    view = await hub.session(session)
+    assert view.state is SessionState.IDLE
+    assert view.since >= began.since > 0
+    last = view.last_turn
+    assert last is not None
+    assert (last.failed, last.problem, last.at) == (True, "authentication_failed", view.since)
+
+    send = SendPrompt(session=session, prompt="p2", content=Raw(b'"again"'), by="ada")
+    await hub.submit(send)
+    await run.take_prompt()
+    await run.say(lines.assistant("on we go", "a2"), lines.result("r2"))
+    last = (await hub.session(session)).last_turn
+    assert last is not None
+    assert (last.failed, last.problem) == (False, "")
+
+
+async def test_a_turn_that_somebody_ends_is_interrupted_and_the_next_is_not(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hub.submit, Interrupt(session=session, by="ada"))
+        await run.wait_for_write()
+        (interrupt,) = run.read()
+        await run.say(lines.success_answer(interrupt["request_id"]))
+    await run.say(lines.result("r1", subtype="error_during_execution", is_error=True))
+    last = (await hub.session(session)).last_turn
+    assert last is not None
+    assert (last.failed, last.problem) == (True, "interrupted")
+
+    await hub.submit(SendPrompt(session=session, prompt="p2", content=Raw(b'"on"'), by="ada"))
+    await run.take_prompt()
+    await run.say(lines.result("r2", subtype="error_during_execution", is_error=True))
+    last = (await hub.session(session)).last_turn
+    assert last is not None
+    assert (last.failed, last.problem) == (True, "")
+
+
+async def test_each_retry_is_told_with_its_number(deck: tuple[Hub, TestMachines]) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    for number in (1, 2, 2):
+        await run.say(
+            lines.line(
+                type="system",
+                subtype="api_retry",
+                attempt=number,
+                max_retries=10,
+                retry_delay_ms=500,
+                error_status=529,
+                error="overloaded",
+                session_id=lines.SESSION,
+                uuid=f"t{number}",
+            )
+        )
+    view = await hub.session(session)
+    assert (view.state, view.detail) == (SessionState.RETRYING, "overloaded (2 of 10)")
+    told = [one.detail for one in await events(hub, session) if isinstance(one, StateChanged)]
+    assert told[-2:] == ["overloaded (1 of 10)", "overloaded (2 of 10)"]

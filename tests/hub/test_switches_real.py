@@ -24,15 +24,15 @@ from quarterdeck.protocol.commands import (
 )
 from quarterdeck.protocol.events import Decided
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
-from quarterdeck.testing import Gate, RealCli, ScriptedModel, isolated_env, reply
+from quarterdeck.testing import Gate, RealCli, ScriptedModel, reply
 from quarterdeck.testing.script import Said, ToolUse, play
 from support.bounds import SECONDS
-from support.hub_house import House, PolicedHouse
+from support.hub_house import House, PolicedHouse, real_spec
 from support.scenes import bash, write
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
-VERSIONS = ("2.1.37", "2.1.325")
+VERSIONS = ("2.1.37", "2.1.92", "2.1.325")
 LEAVE = ToolUse("ExitPlanMode", {"plan": "build it"})
 POLICY = """
 [[rule]]
@@ -129,15 +129,12 @@ def script(*replies: Said) -> bytes:
 
 @pytest.fixture(params=VERSIONS)
 def spec(
-    request: pytest.FixtureRequest, tmp_path: Path, model: ScriptedModel, clis: dict[str, RealCli]
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    model: ScriptedModel,
+    extra_clis: dict[str, RealCli],
 ) -> SessionSpec:
-    (tmp_path / "home").mkdir()
-    (tmp_path / "work").mkdir()
-    return SessionSpec(
-        directory=str(tmp_path / "work"),
-        claude=clis[request.param].command[-1],
-        env=isolated_env(tmp_path / "home", model.url),
-    )
+    return real_spec(tmp_path, extra_clis[request.param], model)
 
 
 @pytest.fixture

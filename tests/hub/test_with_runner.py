@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec import Raw
 
 from quarterdeck.protocol.commands import AllowAnswer, Control, ForkSession, SendPrompt, StopSession
 from quarterdeck.protocol.events import Decided, Said
-from quarterdeck.protocol.sessions import SessionSpec, SessionState
-from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
+from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.testing import RealCli, ScriptedModel
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.clis import VERSIONS
-from support.hub_house import House
+from support.hub_house import House, real_spec
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
-
-
-def spec_for(cli: RealCli, model: ScriptedModel, folder: Path, **more: Any) -> SessionSpec:
-    work = folder / "work"
-    work.mkdir()
-    return SessionSpec(
-        directory=str(work),
-        claude=cli.command[-1],
-        env=isolated_env(folder / "home", model.url),
-        **more,
-    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -40,7 +28,7 @@ async def test_a_session_runs_asks_resumes_and_forks_on_every_version(
     home: House,
 ) -> None:
     (tmp_path / "home").mkdir()
-    spec = spec_for(clis[version], model, tmp_path)
+    spec = real_spec(tmp_path, clis[version], model)
     script = play(ToolUse("Bash", {"command": "touch made.txt"}), Text("done"))
     session = await home.new(spec, json.dumps(script).encode())
     card = await home.ask(session)

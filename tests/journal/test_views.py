@@ -17,6 +17,7 @@ from quarterdeck.journal.stored import decode, encode
 from quarterdeck.journal.views import (
     PROMPTS_KEPT,
     RUNS_KEPT,
+    SETTLED_KEPT,
     PromptStage,
     only_counts,
     significant,
@@ -43,6 +44,7 @@ from quarterdeck.protocol.events import (
     ModelTokens,
     Noted,
     OffersChanged,
+    PeerPrompted,
     PromptCancelled,
     PromptChanged,
     PromptQueued,
@@ -188,6 +190,7 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
     PromptCancelled: st.builds(PromptCancelled, prompt=prompts, by=people),
     PromptSent: st.builds(PromptSent, prompt=prompts, run=runs),
     PromptTaken: st.builds(PromptTaken, prompt=prompts),
+    PeerPrompted: st.builds(PeerPrompted, run=runs, message=words, refused=st.booleans()),
     TurnEnded: st.builds(
         TurnEnded,
         prompts=st.lists(prompts, max_size=2).map(tuple),
@@ -370,6 +373,17 @@ def test_a_lost_link_hides_the_state_until_it_is_found() -> None:
     assert (view.state, view.detail) == (SessionState.DISCONNECTED, "the network is down")
     assert viewed(*STARTED, idle, lost, LinkFound(run="r1")).state is SessionState.IDLE
     assert viewed(*STARTED, idle, LinkLost(run="r0", reason="x")).state is SessionState.IDLE
+
+
+def test_a_restart_of_the_hub_is_no_news_and_what_comes_after_it_is() -> None:
+    said = Said(run="r1", number=1, line=Raw(b"{}"))
+    restart = (LinkLost(run="r1", reason="the hub stopped"), LinkFound(run="r1"))
+    told = (*STARTED, said, *restart)
+    view = viewed(*told)
+    assert (view.head, view.news) == (len(told), len(told) - len(restart))
+    idle = StateChanged(state=SessionState.IDLE)
+    again = Said(run="r1", number=2, line=Raw(b"{}"))
+    assert viewed(*told, again, idle).news == len(told) + 1
 
 
 def test_an_ended_run_ends_the_session_with_its_reason_and_closes_its_questions() -> None:
@@ -577,3 +591,29 @@ def test_a_float_that_json_does_not_have_is_refused(beside: tuple[AnyEvent, ...]
     reached = BudgetReached(scope="run", unit="usd", limit=float("nan"), spent=1.0)
     with pytest.raises(UsageError, match="BudgetReached cannot be stored"):
         encode([*beside, reached])
+
+
+def test_a_run_of_any_length_has_few_settled_questions_in_its_view() -> None:
+    view: SessionView | None = None
+    events: list[AnyEvent] = [RunStarting(run="r1", machine="")]
+    for number in range(3 * SETTLED_KEPT):
+        opened = AskOpened(
+            ask=f"q{number}",
+            run="r1",
+            request_id=f"request-{number}",
+            ask_kind=AskKind.TOOL,
+            tool="Bash",
+            title="run",
+            request=Raw(b"{}"),
+        )
+        events += [opened, AskWithdrawn(ask=f"q{number}", reason="gone"), opened]
+    events.append(AskWithdrawn(ask="early", reason="gone"))
+    for seq, event in enumerate(events, 1):
+        data = encode([event]).lines[0]
+        view = fold(
+            view, Stored(session="s", seq=seq, position=seq, at=seq, event=event, json=data)
+        )
+    assert view is not None
+    assert view.asks == {}, "a settled question is not opened again"
+    assert len(view.settled) == SETTLED_KEPT
+    assert list(view.settled)[-2:] == [f"q{3 * SETTLED_KEPT - 1}", "early"]

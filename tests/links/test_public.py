@@ -12,7 +12,7 @@ import pytest
 
 from quarterdeck import links
 from quarterdeck.claude import Launch, environment
-from quarterdeck.claude.flags import FLAGS
+from quarterdeck.claude.flags import FLAGS, SINCE, UNTIL
 from quarterdeck.links import Redial, StopSteps
 from quarterdeck.links.websocket import codes
 from support.bounds import SECONDS
@@ -40,7 +40,8 @@ def test_links_over_pipes_do_without_the_libraries_of_the_others() -> None:
 @pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.option)
 def test_the_page_names_each_option_with_its_flag_and_version(flag: object) -> None:
     found = next(each for each in FLAGS if each is flag)
-    when = f"up to {found.until}" if found.until else found.since or "all"
+    last = UNTIL.get(found.option)
+    when = f"up to {last}" if last else SINCE.get(found.option, "all")
     assert f"| `{found.option}` | `{found.name}` | {when} |" in PAGE
 
 

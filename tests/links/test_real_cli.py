@@ -135,11 +135,16 @@ async def end_of(process: SubprocessLink) -> LinkClosed:
             return closed
 
 
-async def test_a_cli_dials_with_its_token_and_ends_when_the_link_is_closed(site: Site) -> None:
+async def test_a_cli_dials_with_its_token_outlives_drops_and_ends_when_the_link_is_closed(
+    site: Site,
+) -> None:
     process = await site.start()
+    assert site.relay is not None
     reader = Reader(site.link)
-    await site.link.send(prompt("hello"))  # before it has connected: kept until then
-    assert (await reader.until("result"))["result"] == "echo: hello"
+    # Before it has connected: kept until then.
+    await site.link.send(prompt(play(reply("begun ", Gate(), "ended"))))
+    await a_turn_outlives_a_drop_of_its_connection(site, site.relay, reader)
+    await a_prompt_that_is_sent_while_the_connection_is_down_is_answered(site, site.relay, reader)
     await site.link.close()
     # 2.1.37 knows no close code: it comes back, is told again, is refused twice, and gives up.
     with anyio.fail_after(SECONDS):
@@ -147,24 +152,13 @@ async def test_a_cli_dials_with_its_token_and_ends_when_the_link_is_closed(site:
     assert closed.exit_code == 0
 
 
-async def test_a_cli_with_a_wrong_token_does_not_get_in(site: Site) -> None:
-    process = await site.start(token="wrong")
-    with anyio.fail_after(SECONDS):
-        await until(lambda: site.attempts > 0)
-        if site.cli.version == "2.1.120":  # the others go on trying for a while
-            await end_of(process)
-    assert not site.link.connected
-
-
-async def test_a_turn_outlives_a_drop_of_its_connection(site: Site) -> None:
-    await site.start()
-    assert site.relay is not None
-    reader = Reader(site.link)
-    await site.link.send(prompt(play(reply("begun ", Gate(), "ended"))))
+async def a_turn_outlives_a_drop_of_its_connection(
+    site: Site, relay: Relay, reader: Reader
+) -> None:
     await site.model.wait_at_gate()
     while "content_block_stop" not in str(await reader.until("stream_event")):
         pass  # all that it says before the gate, so that the cut hits nothing on its way
-    site.relay.cut()
+    relay.cut()
     while not reader.resumes:
         with anyio.move_on_after(0.1):
             await reader.next()
@@ -177,18 +171,24 @@ async def test_a_turn_outlives_a_drop_of_its_connection(site: Site) -> None:
     assert len(reader.drops) == len(reader.resumes) == 1
 
 
-async def test_a_prompt_that_is_sent_while_the_connection_is_down_is_answered(site: Site) -> None:
-    await site.start()
-    assert site.relay is not None
-    reader = Reader(site.link)
-    await site.link.send(prompt("first"))
-    await reader.until("result")
-    site.relay.cut()
+async def a_prompt_that_is_sent_while_the_connection_is_down_is_answered(
+    site: Site, relay: Relay, reader: Reader
+) -> None:
+    relay.cut()
     await until(lambda: not site.link.connected)
     await site.link.send(prompt("second"))
     while (await reader.until("result"))["result"] != "echo: second":
         pass  # 2.1.120 sends its old messages again
-    assert len(reader.resumes) == 1
+    assert len(reader.resumes) == 2
+
+
+async def test_a_cli_with_a_wrong_token_does_not_get_in(site: Site) -> None:
+    process = await site.start(token="wrong")
+    with anyio.fail_after(SECONDS):
+        await until(lambda: site.attempts > 0)
+        if site.cli.version == "2.1.120":  # the others go on trying for a while
+            await end_of(process)
+    assert not site.link.connected
 
 
 async def test_a_cli_that_posts_its_messages_is_read_from_there(site: Site) -> None:

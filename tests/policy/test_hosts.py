@@ -67,7 +67,10 @@ def test_a_rule_may_spell_its_host_in_any_way() -> None:
     ("pattern", "host", "expected"),
     [
         ("evil.test", "evil.test", True),
-        ("evil.test", "sub.evil.test", False),
+        ("evil.test", "sub.evil.test", None),
+        ("evil.test", "not-evil.test", False),
+        ("sub.evil.test", "evil.test", False),
+        ("*.evil.test", "evil.test", False),
         ("169.254.169.254", "[::ffff:a9fe:a9fe]", None),
         ("169.254.169.254", "[::a9fe:a9fe]", None),
         ("169.254.169.254", "[64:ff9b::a9fe:a9fe]", None),

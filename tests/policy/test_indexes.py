@@ -14,10 +14,11 @@ from quarterdeck.policy.decide import Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.indexes import KeyIndex, WordIndex
-from quarterdeck.policy.needs import Context, NeedKind, needs_of
+from quarterdeck.policy.needs import Context, NeedKind, Request, needs_of
 from quarterdeck.policy.path_names import PathNames
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.presets import preset
+from quarterdeck.policy.rules import Rule
 from quarterdeck.policy.specifiers import Behavior, parse_rule
 
 HERE = Context(cwd="/home/ada/shop", home="/home/ada")
@@ -68,6 +69,12 @@ RULES = (
     'command = "git push"\npath = ["src/**", "*.pem", "**/.env*"]',
     'path = ["**/.env", "*.pem", "id_*", "**/[ab]*", "/etc/shadow", "src/**"]',
     'claude = ["Bash(git status:*)", "Bash(gi*)", "Bash(docker-compose:*)", "Bash(* --version)"]',
+    'claude = ["Read(./**)", "Grep", "Edit(src/**)", "Bash(git push)"]',
+    'command = ["git pu*", "npm run", "git"]',
+    'tool = "Bash"',
+    'tool = ["Edit", "Grep"]',
+    'tool = "Edit"\npath = "src/**"',
+    'domain = "example.com"',
 )
 SETS = st.tuples(
     st.dictionaries(
@@ -93,6 +100,12 @@ def every_path(index: KeyIndex[object], names: PathNames) -> tuple[object, ...]:
     return tuple(item for _, item in index._pairs)
 
 
+def every_rule(policy: Policy, request: Request) -> tuple[Rule, ...]:
+    """As `Policy.candidates`, and nothing is left out."""
+    del request
+    return policy.rules
+
+
 def verdicts(command: str, policy: Policy) -> tuple[Verdict, Verdict]:
     """The verdict on a command, and the same when every rule is compared with it."""
     call = Call(tool="Bash", input=input_of("Bash", command), facts=Facts(), context=HERE)
@@ -100,6 +113,7 @@ def verdicts(command: str, policy: Policy) -> tuple[Verdict, Verdict]:
     with (
         patch.object(WordIndex, "candidates", every_item),
         patch.object(KeyIndex, "near", every_path),
+        patch.object(Policy, "candidates", every_rule),
     ):
         return found, decide(call, Rules(policies=(policy,)))
 
@@ -134,34 +148,38 @@ def test_any_rules_decide_the_same_if_every_rule_is_compared(
 
 
 @given(pattern=st.sampled_from(PATTERNS), command=COMMANDS)
-def test_a_text_begins_with_the_first_word_of_each_pattern_that_it_matches(
+def test_a_text_begins_with_the_first_words_of_each_pattern_that_it_matches(
     pattern: str, command: str
 ) -> None:
     found = parse_rule(f"Bash({pattern})").command
     assert found is not None
-    if found.matches(command) and found.first_word is not None:
-        assert command.split()[0] == found.first_word
+    if found.matches(command):
+        assert found.first_word in {None, command.split()[0]}
+        assert found.second_word in {None, *command.split()[1:2]}
 
 
 @pytest.mark.parametrize(
-    ("pattern", "word"),
+    ("pattern", "words"),
     [
-        ("git", "git"),
-        ("git:*", "git"),
-        ("git *", "git"),
-        ("git push*", "git"),
-        ("docker-compose up:*", "docker-compose"),
-        ("gi*", None),
-        ("gi*t:*", None),
-        ("* --version", None),
+        ("git", ("git", None)),
+        ("git:*", ("git", None)),
+        ("git *", ("git", None)),
+        ("git push", ("git", "push")),
+        ("git push*", ("git", None)),
+        ("git push *", ("git", "push")),
+        ("git * push", ("git", None)),
+        ("docker-compose up:*", ("docker-compose", "up")),
+        ("gi*", (None, None)),
+        ("gi*t:*", (None, None)),
+        ("* --version", (None, None)),
     ],
 )
-def test_the_first_word_of_a_pattern_is_known_if_no_wildcard_touches_it(
-    pattern: str, word: str | None
+def test_a_word_of_a_pattern_is_known_if_no_wildcard_touches_it(
+    pattern: str, words: tuple[str | None, str | None]
 ) -> None:
     found = parse_rule(f"Bash({pattern})").command
     assert found is not None
-    assert found.first_word == word
+    assert (found.first_word, found.second_word) == words
 
 
 def test_a_wildcard_within_the_first_word_stops_every_command_that_it_matches() -> None:

@@ -56,6 +56,8 @@ def told(command: str, held: Policy = HELD) -> str:
     "command",
     [
         "ln -s . d && cat d/secret/key",
+        "mount --bind secret src; cat src/key",
+        "mount -o bind . src && cat src/secret/key",
         "ln -s ~ h && cat h/.ssh/id_rsa",
         "ln -s .. up; cat up/.ssh/id_rsa",
         "ln -s $HOME h; cat h/.ssh/id_rsa",

@@ -11,8 +11,9 @@ from msgspec import Raw
 
 from quarterdeck.policy.decide import Call, Rules, decide
 from quarterdeck.policy.explain import explain
+from quarterdeck.policy.facts import Private
 from quarterdeck.policy.grants import narrowest
-from quarterdeck.policy.needs import MOST_NEEDS, MOST_PROBLEMS, Context, needs_of
+from quarterdeck.policy.needs import MOST_NEEDS, MOST_PROBLEMS, Context, Request, needs_of
 from quarterdeck.policy.presets import preset
 from quarterdeck.policy.replay import PastCall
 from quarterdeck.policy.shell import LIMIT, read
@@ -48,6 +49,11 @@ ODD = [
 ]
 
 
+def answered(call: Call) -> PastCall:
+    """A call that a person allowed."""
+    return PastCall(session="s", call=call, at=0, by="ada", asked=True, done="allow")
+
+
 @pytest.mark.parametrize("command", ODD, ids=range(len(ODD)))
 @pytest.mark.no_cover
 def test_odd_commands_are_asked_about_after_a_bounded_number_of_steps(command: str) -> None:
@@ -62,22 +68,50 @@ def test_odd_commands_are_asked_about_after_a_bounded_number_of_steps(command: s
     assert decide(call, rules).behavior.value in {"ask", "deny"}
     explain(call, rules)
     narrowest("Bash", given_, CONTEXT)
+    suggest([answered(call)], least=1)
 
 
 @pytest.mark.no_cover
 def test_a_history_with_odd_calls_gives_suggestions() -> None:
     past = [
-        PastCall(
-            session="s",
-            call=Call(tool="Bash", input=Raw(json.dumps({"command": each}).encode())),
-            at=0,
-            by="ada",
-            asked=True,
-            done="allow",
-        )
+        answered(Call(tool="Bash", input=Raw(json.dumps({"command": each}).encode())))
         for each in (*ODD, "npm test", "npm test", "npm test")
     ]
     assert [each.toml for each in suggest(past) if "npm test" in each.toml]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, module: str) -> list[bytes]:
+    """The inputs that a module takes apart from now on."""
+    taken: list[bytes] = []
+
+    def count(tool: str, given_: Raw, context: Context) -> Request:
+        taken.append(bytes(given_))
+        return needs_of(tool, given_, context)
+
+    monkeypatch.setattr(f"quarterdeck.policy.{module}.needs_of", count)
+    return taken
+
+
+def test_a_history_takes_each_call_apart_once_and_none_that_is_very_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken = counted(monkeypatch, "suggest")
+    short, long = (
+        Raw(json.dumps({"command": each}).encode()) for each in ("npm test", "a " * 9000)
+    )
+    history = [answered(Call(tool="Bash", input=each)) for each in (short, long) * 50]
+    assert [each.allowed for each in suggest(history)] == [50]
+    assert taken == [bytes(short)]
+
+
+def test_an_explanation_takes_a_call_apart_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_explain, in_decide = counted(monkeypatch, "explain"), counted(monkeypatch, "decide")
+    held = preset("trusted-repo")
+    assert held is not None
+    call = Call(tool="Bash", input=Raw(b'{"command": "git push"}'), context=CONTEXT)
+    told = explain(call, Rules(policies=(held,), private=Private(folders=("/hub",))))
+    assert told.verdict == "ask"
+    assert (len(in_explain), len(in_decide)) == (1, 0)
 
 
 TOOLS = (
@@ -115,6 +149,7 @@ def test_nothing_raises_whatever_a_tool_is_given(tool: str, given_: bytes) -> No
     assert "could not decide" not in decide(call, rules).reasons[0]
     explain(call, rules)
     narrowest(tool, call.input, CONTEXT)
+    suggest([answered(call)], least=1)
 
 
 @pytest.mark.parametrize("tool", ["Read", "Write", "Grep", "Glob", "WebFetch", "New", "mcp__a__b"])
@@ -125,3 +160,11 @@ def test_very_long_texts_are_not_looked_through(tool: str, text: str) -> None:
     for need in needs_of(tool, given_, CONTEXT).needs:
         assert len(need.what) <= LIMIT
         assert all(len(path) <= LIMIT for path in (need.target.paths if need.target else ()))
+    held = preset("read-only")
+    assert held is not None
+    call = Call(tool=tool, input=given_, context=CONTEXT)
+    rules = Rules(policies=(held,))
+    assert "could not decide" not in decide(call, rules).reasons[0]
+    assert len(explain(call, rules).parts) <= MOST_NEEDS
+    narrowest(tool, given_, CONTEXT)
+    assert not suggest([answered(call)], least=1)

@@ -1,7 +1,9 @@
 """Every test here runs once for each seat of the matrix, in a process and a home of its own.
 
 A test that is marked `transports_differ` runs on all of them, another one on those that do not
-repeat what their neighbours show.
+repeat what their neighbours show. One that is marked `between` runs on the seats that it names,
+too: `between("2.1.92 ws")`, or on these alone: `between("2.1.92 ws", only=True)`. The compatibility
+page does not show these.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seat" in metafunc.fixturenames:
         everywhere = metafunc.definition.get_closest_marker("transports_differ") is not None
         seats = [seat for seat in MATRIX if everywhere or seat not in REPEATING]
+        for mark in metafunc.definition.iter_markers("between"):
+            seats = [] if mark.kwargs.get("only") else seats
+            seats += [(version, transport) for version, transport in map(str.split, mark.args)]
         ids = ["-".join(seat) for seat in seats]
         metafunc.parametrize("seat", seats, ids=ids, indirect=True)
 
@@ -27,7 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def seat(
     request: pytest.FixtureRequest,
-    clis: dict[str, RealCli],
+    extra_clis: dict[str, RealCli],
     model: ScriptedModel,
     tmp_path: Path,
     record_property: Callable[[str, object], None],
@@ -38,4 +43,4 @@ def seat(
     def note(capability: str, answer: str, theme: str) -> None:
         record_property("capability", (capability, version, transport, answer, theme))
 
-    return Seat(clis[version], transport, model, tmp_path, note)
+    return Seat(extra_clis[version], transport, model, tmp_path, note)

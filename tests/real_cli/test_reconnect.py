@@ -91,6 +91,7 @@ ROWS = (
 
 
 @pytest.mark.transports_differ
+@pytest.mark.between("2.1.92 ws")
 async def test_an_agent_outlives_lost_connections(
     seat: Seat, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -145,11 +146,13 @@ async def what_is_said_meanwhile_is_lost_or_comes_later(
         assert turn.result.result == "in the gap"
         seat.found(ROWS[3], "comes later")
     else:
-        # Its result is gone for good. The next prompt shows that the turn is over.
+        # R17. Its result is gone for good. The next turn shows that it is over, and is another one.
         after = await agent.prompt("after")
-        turns = [await finish(lost), await finish(after)]
-        assert turns[0] == turns[1]
-        assert turns[0].prompts == (lost.uuid, after.uuid)
+        gone, told = await finish(lost), await finish(after)
+        assert (gone.prompts, gone.result, gone.failed) == ((lost.uuid,), None, True)
+        assert told.prompts == (after.uuid,)
+        assert told.result is not None
+        assert told.result.result == "echo: after"
         assert "messages of the CLI" in caplog.text
         seat.found(ROWS[3], "is lost")
     assert agent.state is State.READY

@@ -10,12 +10,15 @@ from typing import Any
 import anyio
 import pytest
 
+from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.runner.spool import Spool
+from quarterdeck.sandbox import Kind
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, play, reply
 from support.bounds import SECONDS
+from support.boxes import KINDS, require
 from support.runners import running
 from support.scripted_hub import ScriptedHub, scripted_hub
 from support.waiting import until
@@ -96,3 +99,28 @@ async def test_a_session_that_is_not_there_ends_with_the_clis_own_words(
         assert not ended.clean
         words = " ".join(ended.stderr) + b" ".join(hub.runs["one"].said).decode()
         assert missing in words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_cli_in_a_sandbox_works_stops_and_is_resumed(
+    tmp_path: Path, spec: SessionSpec, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RUN-15"""
+    await anyio.to_thread.run_sync(require, kind)
+    monkeypatch.setattr("quarterdeck.sandbox.choose", lambda spec=None: kind)
+    origin = Origin()
+    async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
+        for run in ("one", "two"):
+            await hub.start(run, spec, origin, sandbox=SandboxRequest())
+            report = (await hub.started(run)).sandbox
+            assert report is not None
+            assert report.state.kind == kind.value
+            await hub.write(run, prompt(play(reply(f"said in {run}"))))
+            await hub.until(lambda run=run: said(hub, run, "result"), 40)
+            (result,) = said(hub, run, "result")
+            assert result["result"] == f"said in {run}"
+            assert origin.cli_session in {None, result["session_id"]}
+            origin = Origin(cli_session=result["session_id"])
+            await hub.stop(run)
+            assert (await hub.ended(run)).clean
+        hub.check()

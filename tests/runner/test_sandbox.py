@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.protocol.sandbox import (
     SandboxOptions,
     SandboxPaths,
@@ -315,20 +316,25 @@ def test_what_a_killed_runner_left_in_the_project_and_in_tmp_is_removed(tmp_path
     temporary.mkdir()
     (temporary / "file").touch()
     (project / "mine").mkdir()
+    files = ArgumentFiles()  # not closed: its process was killed
+    settings = Path(files.write("settings", "{}"))
     killed = Placeholders([str(project / ".husky")])
     while killed._held:  # as the end of a process does
         os.close(killed._held.pop())
     paths = SandboxPaths(read_only=(str(project / ".husky"), str(project / "mine"), "/nowhere"))
     report = SandboxReport(state=SandboxState(mode="protect", kind="bubblewrap"), paths=paths)
     record = RunRecord(run="r", session="s", mark="m", directory=str(project))
-    clean_up([record, replace(record, sandbox=report, temporary=str(temporary))])
+    left = replace(record, sandbox=report, temporary=str(temporary), arguments=files.folder)
+    clean_up([record, left])
     assert [path.name for path in project.iterdir()] == ["mine"]
     assert not temporary.exists()
+    assert not settings.parent.exists()
+    files.close()
 
 
 def test_only_a_folder_of_ours_is_removed(tmp_path: Path) -> None:
     record = RunRecord(run="r", session="s", mark="m", directory="/", temporary=str(tmp_path))
-    clean_up([record])
+    clean_up([record, replace(record, temporary=None, arguments=str(tmp_path))])
     assert tmp_path.exists()
 
 

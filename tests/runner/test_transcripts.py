@@ -114,6 +114,24 @@ def test_nothing_is_told_of_a_run_that_left_nothing(desk: Desk, wanted: Recall) 
     assert desk.find(wanted) == (None, [])
 
 
+def test_of_an_earlier_run_only_what_stands_before_the_next_prompt_is_told(desk: Desk) -> None:
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "interrupted"}
+    closed: dict[str, object] = {
+        "type": "user",
+        "uuid": "closed",
+        "message": {"role": "user", "content": [result]},
+        "isSidechain": False,
+    }
+    before = (user("old"), user("p1"), model("a1"), closed, model("none", "No response requested."))
+    wanted = Recall(cli_session=SESSION, known=("p1", "a1"), prompts=("p2", "p3"), earlier=True)
+    desk.write(SESSION, *before)
+    assert desk.find(wanted) == (SESSION, []), "its prompt is not written yet"
+    desk.write(SESSION, *before, user("p2"), model("a2"), user("p3"))
+    session, found = desk.find(wanted)
+    assert session == SESSION
+    assert [line["uuid"] for line in found] == ["closed", "none"]
+
+
 def test_much_is_told_in_pieces(desk: Desk) -> None:
     desk.write(SESSION, user("p1"), *(model(f"a{n}", "x" * 1000) for n in range(20)))
     unheard = MissedMessages(Recall(cli_session=SESSION, prompts=("p1",)), desk.record)
@@ -170,3 +188,47 @@ async def test_the_next_runner_tells_what_the_one_before_never_read(
             hub.acknowledging = True
             await hub.acknowledge_all()
     hub.check()
+
+
+def at(second: int, entry: dict[str, object]) -> dict[str, object]:
+    return {**entry, "timestamp": f"2026-11-17T12:00:{second:02}.000Z"}
+
+
+def test_of_a_long_run_only_what_follows_the_newest_known_messages_is_told(desk: Desk) -> None:
+    desk.write(
+        SESSION,
+        model("heard long ago"),
+        model("k1"),
+        model("n1"),
+        model("k2"),  # written later than the newer `n1`
+        model("n2"),
+        model("unheard"),
+    )
+    known = ("k1", "k2", "n1", "n2")
+    _, found = desk.find(Recall(cli_session=SESSION, known=known, since=("n1", "n2")))
+    assert [line["uuid"] for line in found] == ["unheard"]
+    _, found = desk.find(Recall(cli_session=SESSION, known=known, since=("gone",), prompts=()))
+    assert found == []
+
+
+def test_of_a_long_run_old_messages_of_subagents_are_not_told_again(desk: Desk) -> None:
+    desk.write(
+        SESSION,
+        at(1, model("call", "calls an agent")),
+        at(20, model("n1")),
+        at(30, model("unheard")),
+    )
+    folder = desk.folder / SESSION / "subagents"
+    folder.mkdir(parents=True)
+    side: dict[str, object] = {"sessionId": SESSION, "isSidechain": True, "agentId": "a"}
+    entries = [
+        at(2, {**model("heard long ago"), **side}),
+        at(21, {**model("n2"), **side}),
+        at(31, {**model("unheard too"), **side}),
+    ]
+    (folder / "agent-a.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in entries))
+    meta = {"agentType": "Explore", "toolUseId": "toolu_1"}
+    (folder / "agent-a.meta.json").write_text(json.dumps(meta))
+    wanted = Recall(cli_session=SESSION, known=("n1", "n2"), since=("n1", "n2"))
+    _, found = desk.find(wanted)
+    assert [line["uuid"] for line in found] == ["unheard", "unheard too"]

@@ -11,6 +11,7 @@ import pytest
 
 from quarterdeck.runtime.processes import (
     ProcessId,
+    child_of,
     descendants,
     send_signal,
     still_alive,
@@ -39,6 +40,9 @@ def test_a_child_is_found_by_descent_and_by_its_mark(sleeper: subprocess.Popen[b
     (found,) = [each for each in descendants(os.getpid()) if each.pid == sleeper.pid]
     assert with_variable("A_MARK_OF_OURS") == {found}
     assert not with_variable("A_MARK_OF")
+    assert child_of(os.getpid(), sleeper.pid) == found
+    assert child_of(os.getppid(), sleeper.pid) is None
+    assert child_of(os.getpid(), os.getppid()) is None
     assert still_alive([found]) == {found}
 
 

@@ -10,10 +10,19 @@ from importlib.metadata import version
 from pathlib import Path
 
 import anyio
+import pytest
 
 from quarterdeck.links.websocket import serve_endpoint
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send
-from quarterdeck.runtime.web_server import MAX_QUEUED_MESSAGES, PatientProtocol
+from quarterdeck.runtime.connection_limits import ConnectionLimits
+from quarterdeck.runtime.off_loop import LARGE
+from quarterdeck.runtime.web_server import (
+    MAX_QUEUED_MESSAGES,
+    PatientProtocol,
+    bind,
+    run_server,
+    server_config,
+)
 from support.bounds import SECONDS
 from support.waiting import until
 from support.web_sockets import connect
@@ -90,6 +99,36 @@ async def test_a_large_message_stops_the_reading_at_once() -> None:
             await socket.close()
     assert app.waiting == 1
     assert app.received == [0, 1, 2]
+
+
+@pytest.mark.parametrize("message", ["text", "bytes"])
+async def test_a_large_message_is_sent_in_fragments_where_the_other_end_bears_that(
+    message: str,
+) -> None:
+    text = "aé" * LARGE
+    data: str | bytes = text if message == "text" else text.encode()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        for each in (data, data[:10], data):
+            await send({"type": "websocket.send", message: each})
+        await receive()
+
+    limits = ConnectionLimits(fragmented_paths=("/known",))
+    with anyio.fail_after(SECONDS):
+        config = server_config(app, pong_seconds=SECONDS, limits=limits)
+        listener = bind("127.0.0.1", 0)
+        port = listener.getsockname()[1]
+        async with run_server(config, listener):
+            for path, whole in (("/known", False), ("/cli", True)):
+                url = f"ws://127.0.0.1:{port}{path}"
+                async with connect(url, max_size=None) as socket:
+                    parts = [part async for part in socket.recv_streaming()]
+                    assert (len(parts) == 1) is whole
+                    assert type(data)().join(parts) == data  # type: ignore[arg-type]
+                    assert await socket.recv() == data[:10]
+                    assert await socket.recv() == data
 
 
 UVICORN_DIGEST = "83ced8503b49361ebb6dd66b105ed80300227304c42f1d95b74a15515ef62903"

@@ -508,6 +508,29 @@ async def test_the_hubs_socket_cannot_be_dialled(kind: Kind | None, world: World
     assert kind is None or SECRET not in other.all, other
 
 
+@pytest.fixture
+def claude_socket() -> Iterator[Path]:
+    """A place for a socket in the folder of the CLI's own ones."""
+    folder = Path(f"/tmp/cc-socks-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"quarterdeck-test-{os.getpid()}.sock"
+    yield path
+    path.unlink(missing_ok=True)
+    with suppress(OSError):  # others may have sockets there
+        folder.rmdir()
+
+
+@pytest.mark.parametrize("kind", [None, *KINDS])
+async def test_the_socket_of_another_claude_session_cannot_be_reached(
+    kind: Kind | None, world: World, claude_socket: Path
+) -> None:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(claude_socket))
+    with answering(server):
+        done = await world.run(kind, DIAL, PLACE=str(claude_socket))
+    assert (SECRET in done.all) is (kind is None), done
+
+
 @pytest.mark.parametrize("kind", [None, *KINDS])
 async def test_an_abstract_socket_cannot_be_dialled(kind: Kind | None, world: World) -> None:
     name = f"quarterdeck-test-{os.getpid()}-{kind}"

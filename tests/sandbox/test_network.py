@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -142,10 +143,11 @@ async def test_a_host_that_is_not_listed_is_refused_and_reported(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 async def test_the_model_on_loopback_is_reached_as_before(
-    kind: Kind, world: World, server: Server
+    name: str, kind: Kind, world: World, server: Server
 ) -> None:
-    url = f"http://127.0.0.1:{server.port}"
+    url = f"http://{name}:{server.port}"
     done = await world.run(kind, f"{FETCH} {url}/v1", limited(world, model=url))
     assert ANSWER in done.out, done
     assert server.asked[0].startswith("GET /v1 ")
@@ -158,6 +160,84 @@ async def test_a_server_of_the_agent_is_reached_in_bubblewrap(world: World) -> N
     )
     done = await world.run(Kind.BUBBLEWRAP, script, limited(world, "example.org"))
     assert "met" in done.out, done
+
+
+async def test_a_model_may_have_the_port_of_the_proxy(world: World) -> None:
+    """The port of the model is the model's; the proxy takes another."""
+    spec = limited(world, model="http://127.0.0.1:3128")
+    done = await world.run(Kind.BUBBLEWRAP, f"echo $HTTPS_PROXY; {TUNNEL} example.org:443", spec)
+    assert done.out.startswith("http://127.0.0.1:3129\n"), done
+    assert "403 Forbidden" in done.out
+
+
+@pytest.fixture
+def temporary(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files that is none to bubblewrap, and too deep for a socket."""
+    made = world.folder / ("deep" * 20)
+    made.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
+    return made
+
+
+async def test_nothing_starts_if_the_proxy_is_gone(world: World, temporary: Path) -> None:
+    """As when the runner is killed while bubblewrap makes the mounts."""
+    script = ["sh", "-c", f"echo {ANSWER} > src/ran"]
+    box = await world.open(Kind.BUBBLEWRAP, script, limited(world, "example.org"))
+    try:
+        (own,) = await asyncio.to_thread(lambda: list(temporary.glob("*/ports")))
+        own.unlink()
+        process = await asyncio.create_subprocess_exec(
+            *box.command, env=box.env, cwd=world.project, stderr=asyncio.subprocess.PIPE
+        )
+        _, said = await process.communicate()
+    finally:
+        box.close()
+    assert process.returncode != 0
+    assert b"the sandbox could not be made: its network: " in said
+    assert not (world.project / "src" / "ran").exists()
+
+
+async def test_the_socket_for_ports_is_hidden(world: World, temporary: Path) -> None:
+    script = f"ls {temporary}/quarterdeck-sandbox-*; {TUNNEL} example.org:443"
+    done = await world.run(Kind.BUBBLEWRAP, script, limited(world, "other.example"))
+    assert "403 Forbidden" in done.out, done
+    assert "ports" not in done.out
+
+
+async def test_the_proxy_takes_nothing_but_the_sockets_that_it_waits_for(tmp_path: Path) -> None:
+    """Nothing, a file, or too few sockets: the next launcher is served all the same."""
+    proxy = Proxy(["127.0.0.1:9"])
+    proxy.take_ports(str(tmp_path), "ports")
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    port = servers[0].getsockname()[1]
+    with (tmp_path / "file").open("wb") as file:
+        odd: list[list[int]] = [[], [file.fileno(), file.fileno()], [servers[0].fileno()]]
+        try:
+            for given in odd:
+                assert await _hand_over(tmp_path / "ports", given) == b""
+            assert await _hand_over(tmp_path / "ports", [s.fileno() for s in servers]) == b"x"
+            answer = await ask(port, "CONNECT example.org:443 HTTP/1.1\r\n\r\n")
+        finally:
+            proxy.close()
+            for server in servers:
+                server.close()
+    assert answer.startswith("HTTP/1.1 403 ")
+
+
+async def _hand_over(path: Path, files: list[int]) -> bytes:
+    """Send descriptors as the launcher does; returns the answer."""
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.setblocking(False)
+        await loop.sock_connect(peer, str(path))
+        socket.send_fds(peer, [b"x"], files)
+        return await loop.sock_recv(peer, 1)
+
+
+async def test_the_sandbox_has_no_process_for_its_network(world: World) -> None:
+    script = "cat /proc/[0-9]*/comm"
+    done = await world.run(Kind.BUBBLEWRAP, script, limited(world, "example.org"))
+    assert {"bwrap", "sh"} <= {*done.out.split()} <= {"bwrap", "sh", "cat"}, done
 
 
 async def test_much_data_passes_in_both_directions(world: World) -> None:

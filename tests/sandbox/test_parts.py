@@ -30,12 +30,12 @@ from quarterdeck.sandbox.launcher import (
     REFER,
     TRUNCATE,
     WRITE,
-    filter_program,
     known_rights,
     path_rights,
 )
 from quarterdeck.sandbox.resolve import Access, Resolved
 from quarterdeck.sandbox.seatbelt import profile
+from quarterdeck.sandbox.seccomp import filter_program
 
 W, R, H = Access.WRITABLE, Access.READ_ONLY, Access.HIDDEN
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux")
@@ -240,7 +240,8 @@ def test_addresses_of_this_machine_are_known(address: str, local: bool) -> None:
 
 
 def test_ports_of_this_machine_are_found_in_a_list() -> None:
-    assert local_ports(["127.0.0.1:80", "localhost:81", "a.example:82", "127.0.0.1"]) == [80, 81]
+    listed = ["127.0.0.1:80", "localhost:81", "a.example:82", "127.0.0.1"]
+    assert local_ports(listed) == {80: "127.0.0.1", 81: "localhost"}
 
 
 # --- seatbelt -------------------------------------------------------------------------------------

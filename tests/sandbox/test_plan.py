@@ -54,6 +54,7 @@ def test_secrets_and_what_is_the_hubs_own_are_hidden() -> None:
     for path in (".ssh", ".aws", ".gnupg", ".local/share/quarterdeck"):
         assert f"{HOME}/{path}" in made.hidden
     assert {"/srv/hub", "/run/user/1000", "/etc/shadow"} <= set(made.hidden)
+    assert "/tmp/cc-socks-1000" in made.hidden
 
 
 def test_what_makes_programs_run_is_read_only() -> None:

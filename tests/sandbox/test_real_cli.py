@@ -24,7 +24,7 @@ from quarterdeck import Agent, Options
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.sandbox import Kind, Network, NetworkKind, Sandbox, SandboxMode
-from quarterdeck.testing import RealCli, ScriptedModel, isolated_env, play
+from quarterdeck.testing import RealCli, ScriptedModel, ToolUse, isolated_env, play
 from support.bounds import SECONDS
 from support.boxes import EVIL, KINDS, SECRET, World
 from support.clis import STDIO
@@ -41,6 +41,7 @@ VERSIONS = ("2.1.37", "2.1.325")
 """The oldest that is supported, which ends if it cannot write its state, and the newest."""
 ANY_KIND = (None, *KINDS)
 HUB_SAYS = "you are a person"
+OUTSIDE = Path("/etc/quarterdeck-pwned")
 
 
 @pytest.fixture
@@ -166,6 +167,32 @@ async def test_the_other_tools_of_the_cli_are_inside_too(
     assert (world.project / "src" / "new.py").read_text() == "text\n"
     transcripts = list((world.home / ".claude" / "projects").rglob("*.jsonl"))
     assert any("new.py" in path.read_text() for path in transcripts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_odd_paths_of_a_file_tool_lead_nowhere_else(
+    kind: Kind, cli: RealCli, world: World, model: ScriptedModel
+) -> None:
+    """What rules for the project let pass: an address, and a folder that is almost git's own."""
+    settings = world.project / ".git" / "config"
+    before = settings.read_text()
+    async with agent_in(world, cli, kind, model) as agent:
+        await turn(
+            agent,
+            ToolUse("Write", {"file_path": f"file://{OUTSIDE}", "content": EVIL}),
+            ToolUse("Write", {"file_path": f"{world.project}/.git /config", "content": EVIL}),
+            "done",
+        )
+    assert not await anyio.Path(OUTSIDE).exists()
+    assert settings.read_text() == before
+    found = [path for path in world.folder.rglob("*") if path.is_file() and _has(path, EVIL)]
+    transcripts = world.home / ".claude"
+    inside = [path for path in found if transcripts not in path.parents]
+    assert all(world.project in path.parents for path in inside), inside
+
+
+def _has(path: Path, text: str) -> bool:
+    return text.encode() in path.read_bytes()
 
 
 @pytest.mark.parametrize("kind", ANY_KIND)

@@ -122,6 +122,21 @@ def test_a_pattern_over_too_many_files_is_told(
     assert made.not_enforced == (f"{folder}/**/.env: too many files",)
 
 
+def test_what_was_found_among_too_many_files_is_protected(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolving, "MOST_SEEN", 1)
+    made = resolve(spec(writable=(str(folder),), hidden=(f"{folder}/a/.en*",)))
+    assert made.entries[f"{folder}/a/.env"] is Access.HIDDEN
+    assert made.not_enforced == (f"{folder}/a/.en*: too many files",)
+
+
+def test_a_pattern_does_not_follow_links(folder: Path) -> None:
+    (folder / "a" / "link").symlink_to(folder / "a" / "b")
+    assert expand(f"{folder}/a/l*/.env") == ([], True)
+    assert expand(f"{folder}/a/l*") == ([f"{folder}/a/link"], True)
+
+
 def test_too_many_patterns_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolving, "MOST_PATTERNS", 1)
     made = resolve(spec(hidden=(f"{folder}/a/*.env", f"{folder}/a/b/*.pem")))
@@ -163,3 +178,36 @@ def test_files_that_the_settings_include_are_found(tmp_path: Path) -> None:
 def test_no_repository_is_found_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: nowhere\n")
     assert find_repository(tmp_path) is None
+
+
+def repository_with(folder: Path, settings: str) -> Path:
+    (folder / ".git" / "objects").mkdir(parents=True)
+    (folder / ".git" / "config").write_text(settings)
+    return folder.resolve()
+
+
+@pytest.mark.parametrize(
+    ("settings", "hooks"),
+    [
+        ("[core]\n\thooksPath = tools/hooks\n", ["tools/hooks"]),
+        ("[core] hooksPath = tools/hooks", ["tools/hooks"]),
+        ('[core]hookspath="tools/hooks" \r\n', ["tools/hooks"]),
+        ("[core]\nhooksPath =\n\nbare = false\n", []),
+        ("[core]\nhooksPath = \n", []),
+    ],
+)
+def test_folders_of_hooks_are_found_as_git_reads_them(
+    tmp_path: Path, settings: str, hooks: list[str]
+) -> None:
+    top = repository_with(tmp_path, settings)
+    found = find_repository(top)
+    assert found is not None
+    assert list(found.hooks) == [f"{top}/{each}" for each in hooks]
+
+
+@pytest.mark.parametrize(
+    "word", ["\n", "[includeif\n", "[includeif", " ", "path=", "]", "hookspath"]
+)
+def test_no_settings_of_a_repository_take_more_than_their_length(tmp_path: Path, word: str) -> None:
+    """A pattern that takes the square of the length would take hours here."""
+    assert find_repository(repository_with(tmp_path, word * (1_000_000 // len(word)))) is not None

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.hub.hub import Hub
+from quarterdeck.journal import MemoryJournal
 from support.front import Front, front
 
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[Front]:
     """A running front."""
-    async with front(tmp_path / "data") as running:
+    worktrees = Hub(MemoryJournal(), lambda token: None).worktree_service
+    async with front(tmp_path / "data", worktree_service=worktrees) as running:
         yield running

@@ -22,9 +22,9 @@ KILOBYTE = 1024
 
 
 @asynccontextmanager
-async def bare(hub: Front) -> AsyncIterator[SocketStream]:
+async def bare(hub: Front, address: str | None = None) -> AsyncIterator[SocketStream]:
     name, _, port = hub.host.partition(":")
-    async with await anyio.connect_tcp(name, int(port)) as stream:
+    async with await anyio.connect_tcp(name, int(port), local_host=address) as stream:
         yield stream
 
 
@@ -71,6 +71,18 @@ async def test_m4_many_connections_without_a_request_keep_nobody_out(
         async with hub.client() as owner:
             assert (await owner.get("/api/whoami")).json()["role"] == "owner"
         assert await is_closed(opened[0])
+
+
+async def test_m4_many_connections_of_one_address_close_none_of_another(tmp_path: Path) -> None:
+    limits = ConnectionLimits(connections=20)
+    question = "GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n"
+    async with front(tmp_path, connections=limits) as hub, AsyncExitStack() as stack:
+        quiet = await stack.enter_async_context(bare(hub, "127.0.0.2"))
+        for _ in range(2):
+            await quiet.send(question.format(hub.host).encode())
+            assert (await quiet.receive()).startswith(b"HTTP/1.1 200")
+            crowd = [await stack.enter_async_context(bare(hub)) for _ in range(60)]
+            assert await is_closed(crowd[0])
 
 
 async def test_m4_connections_that_work_are_not_closed_for_a_new_one(tmp_path: Path) -> None:
@@ -147,14 +159,14 @@ async def closing_code(talk: Talk, message: list[str]) -> int | None:
 async def test_m5_a_message_of_a_viewer_is_bounded_from_its_first_piece_on(
     tmp_path: Path, pieces: int
 ) -> None:
-    limits = ConnectionLimits(small_path="/api/", small_message=64 * KILOBYTE)
+    limits = ConnectionLimits(small_paths=("/api/",), small_message=64 * KILOBYTE)
     async with front(tmp_path, connections=limits) as hub, hub.stream(Role.VIEWER) as talk:
         message = ["x" * (80 * KILOBYTE // pieces)] * pieces
         assert await closing_code(talk, message) == 1009
 
 
 async def test_m5_unfinished_messages_are_bounded_together(tmp_path: Path) -> None:
-    limits = ConnectionLimits(small_path="/api/", pending_bytes=100 * KILOBYTE)
+    limits = ConnectionLimits(small_paths=("/api/",), pending_bytes=100 * KILOBYTE)
     async with front(tmp_path, connections=limits) as hub, AsyncExitStack() as stack:
         talks = [await stack.enter_async_context(hub.stream(Role.VIEWER)) for _ in range(3)]
 

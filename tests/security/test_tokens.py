@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.cli.hub.files import _readable
+from quarterdeck.fronts.http import Access
 from quarterdeck.fronts.http.tokens import Kind, TokenFile
 from quarterdeck.protocol.roles import Role
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.service.local_hub import CLI_TOKEN, own_token
+from quarterdeck.service.loops import LONGEST_LOOP, own_loop_token
 from support.front import Front
 
 DAY = 86400.0
@@ -48,6 +50,18 @@ async def test_l9_a_token_of_the_api_ends(hub: Front) -> None:
     days = {each["name"]: (each["expires"] or 0) - time.time() for each in listed}
     assert 89 * DAY < days["a"] <= 90 * DAY
     assert 0 < days["b"] <= DAY
+
+
+def test_l9_the_token_of_loops_ends_after_every_loop_and_is_renewed(tmp_path: Path) -> None:
+    access = Access(tmp_path)
+    endless = access.make_token("loop", Role.OWNER)
+    replace_file(tmp_path / "loops.token", endless.encode())
+    token = own_loop_token(tmp_path, access)
+    assert token != endless
+    (grant,) = access.grants()
+    assert grant.expires is not None
+    assert grant.expires > time.time() + LONGEST_LOOP
+    assert own_loop_token(tmp_path, access) == token
 
 
 def test_l4_an_export_to_a_terminal_has_no_control_characters() -> None:

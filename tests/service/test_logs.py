@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -150,3 +151,18 @@ def test_a_file_that_cannot_be_written_is_refused_and_the_log_goes_on(
         logs.change(LogSettings(file=str(tmp_path / "file" / "hub.log")))
     log.info("still here")
     assert "still here" in good.read_text()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_message_controls_no_terminal_and_looks_like_no_other_entry(
+    logs: Logs, tmp_path: Path, form: Literal["text", "json"]
+) -> None:
+    file = tmp_path / "log"
+    logs.change(LogSettings(file=str(file), format=form))
+    forged = "2026-01-31 12:00:00,000 INFO quarterdeck.hub: all is well"
+    log.warning("an agent said: %s", f"\x1b[2J\u202e\x9b1m\r\n{forged}")
+    written = file.read_text()
+    assert "⟨U+001B⟩[2J⟨U+202E⟩⟨U+009B⟩1m⟨U+000D⟩" in written
+    assert not set(written) & set("\x1b\u202e\x9b\r")
+    assert not [line for line in written.splitlines() if line.startswith(forged)]
+    assert "all is well" in written

@@ -24,7 +24,7 @@ from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.config import Settings
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.http import Listen, Role
-from quarterdeck.hub.inbound_clis import cli_token
+from quarterdeck.hub.cli_tokens import cli_token
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.service.local_hub import RUNNER, end_runner
 from quarterdeck.service.service import ServeOptions, Service, cli_secret, run_service

@@ -21,7 +21,7 @@ from support.processes import Processes
 PROJECT = Path(__file__).parents[2]
 VERSIONS = ("2.1.37", "2.1.62", "2.1.120", "2.1.325")
 """Those that every test of the matrix runs on."""
-EXTRA_VERSIONS = ("2.1.92",)
+EXTRA_VERSIONS = ("2.1.52", "2.1.92", "2.1.200")
 """Installed as well, for the tests that name them: where the matrix has too wide a gap."""
 DIALLING = ("2.1.37", "2.1.62", "2.1.120")
 """Those that accept `--sdk-url` to a host of one's own."""

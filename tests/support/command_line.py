@@ -20,6 +20,7 @@ from quarterdeck.testing.clis import isolated_env
 from quarterdeck.testing.fake import fake_cli_command
 from support.bounds import SECONDS
 from support.processes import Processes
+from support.terminal_rows import Rows
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -38,9 +39,12 @@ class Done:
 class Terminal:
     """The command at a terminal: what it shows, and the keys that a person presses."""
 
-    def __init__(self, process: subprocess.Popen[bytes], descriptor: int) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], descriptor: int, columns: int = 100
+    ) -> None:
         self.process = process
         self._descriptor = descriptor
+        self._columns = columns
         self.raw = ""
         self._seen = 0
 
@@ -49,14 +53,35 @@ class Terminal:
         """All that was printed, without colours and movements of the cursor."""
         return _ESCAPES.sub("", self.raw).replace("\r\n", "\n")
 
+    @property
+    def rows(self) -> str:
+        """What a person sees now, with what has scrolled away."""
+        rows = Rows(self._columns)
+        rows.feed(self.raw)
+        return rows.text
+
+    def echoes(self) -> bool:
+        """Whether the terminal itself shows what is typed, which is its normal mode."""
+        return bool(termios.tcgetattr(self._descriptor)[3] & termios.ECHO)
+
+    async def see(self, text: str, seconds: float = SECONDS) -> str:
+        """Read on until the text is on the screen; gives the rows."""
+        with anyio.move_on_after(seconds):
+            while text not in (rows := self.rows):
+                if not await self._read():
+                    raise AssertionError(f"the output ended before {text!r}:\n{self.rows}")
+            return rows
+        raise AssertionError(f"there was no {text!r} in {seconds} s:\n{self.rows}")
+
     async def expect(self, text: str, seconds: float = SECONDS) -> str:
         """Read on until the text is there, after what was expected before."""
-        with anyio.fail_after(seconds):
+        with anyio.move_on_after(seconds):
             while (found := self.shown.find(text, self._seen)) < 0:
                 if not await self._read():
                     raise AssertionError(f"the output ended before {text!r}:\n{self.shown}")
-        self._seen = found + len(text)
-        return self.shown
+            self._seen = found + len(text)
+            return self.shown
+        raise AssertionError(f"there was no {text!r} in {seconds} s:\n{self.rows}")
 
     def press(self, keys: str) -> None:
         """Type, as a person would."""
@@ -93,6 +118,8 @@ class Quarterdeck:
         self.env = isolated_env(home, url, QUARTERDECK_CLAUDE=cli[-1])
         self._processes = processes
         self._open: list[int] = []
+        self.left_running: list[anyio.abc.Process] = []
+        """What `start` started."""
 
     def play_fake(self, *steps: fake.Step, record: Path | None = None) -> None:
         """Put a fake CLI in the place of the real one."""
@@ -126,6 +153,7 @@ class Quarterdeck:
             [*COMMAND, *arguments], env=self.env | env, cwd=self.work, start_new_session=True
         )
         self._processes.started(process.pid)
+        self.left_running.append(process)
         return process
 
     def at_terminal(
@@ -146,7 +174,7 @@ class Quarterdeck:
         self._processes.started(process.pid)
         os.close(theirs)
         self._open.append(ours)
-        return Terminal(process, ours)
+        return Terminal(process, ours, size[1])
 
     def close(self) -> None:
         for descriptor in self._open:

@@ -35,6 +35,10 @@ stdout; `ws` means a CLI that connects to a WebSocket of ours. 2.1.120 is the la
 “·” means that the test ran only over stdio, and over a WebSocket only with 2.1.120, because the
 transport makes no difference to the result.
 
+2.1.52, 2.1.92 and 2.1.200 are tested where a change lies between two of these versions, and where
+faults were found with them. The differences that matter to Quarterdeck are in `wire/versions.py`,
+and the first version of each flag is on the page about [links](links.md#launch-options).
+
 Every answer was found by a test in `{FOLDER}`. The test drives the real CLI through `Agent`,
 offline, with a scripted model, and fails if a CLI behaves differently.
 

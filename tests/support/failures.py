@@ -55,8 +55,12 @@ def pytest_runtest_makereport(
         folder = folder_of(item)
         _failed.add(item.nodeid)
         since = next((at for running, at in _running if running is item), 0.0)
-        _keep(folder, report, _base_of(item), since)
-        report.sections.append(("kept for a closer look", str(folder)))
+        try:
+            _keep(folder, report, _base_of(item), since)
+        except OSError as error:  # a full disk; or another run of this checkout began, and forgot
+            report.sections.append(("nothing could be kept", str(error)))
+        else:
+            report.sections.append(("kept for a closer look", str(folder)))
     return report
 
 

@@ -65,6 +65,19 @@ def lives(events: Sequence[AnyEvent]) -> dict[str, Life]:
     return found
 
 
+def with_records(known: dict[str, Life], records: Path) -> dict[str, Life]:
+    """The same, where the process numbers are those of the records.
+
+    A CLI in a sandbox does not know its own. Its record is the one that begins with the first line
+    that its run has sent: no other run has sent that.
+    """
+    firsts = {lines[0]: int(path.stem) for path in records.glob("*.in") if (lines := _lines(path))}
+    for life in known.values():
+        if life.pid is not None and not (records / f"{life.pid}.in").exists():
+            life.pid = firsts.get(life.sent[0][1]) if life.sent else None
+    return known
+
+
 def wrote(records: Path, pid: int) -> list[str]:
     """The durable lines that a CLI wrote."""
     return [
@@ -90,7 +103,7 @@ def find(events: Sequence[AnyEvent], records: Path, runner_killed: set[str]) -> 
     are the messages, from the CLI's transcript.
     """
     found: list[str] = []
-    known = lives(events)
+    known = with_records(lives(events), records)
     for life in known.values():
         found += _numbers(life)
         if life.pid is None:

@@ -3,8 +3,9 @@
 A program of its own that imports the standard library only: `fault_cli.py CONFIG.json [flags]`. It
 takes prompts at any time and answers control requests; a turn is a row of deltas, messages, odd
 lines, broken lines and questions, several open at once. Beside it, in the config's folder, it keeps
-`PID.out` and `PID.in`: every line, written down before it is said, and as soon as it is heard. Its
-messages are in a transcript as well, where the real one keeps its own.
+`PID.out` and `PID.in`: every line, written down before it is said, and as soon as it is heard. In a
+sandbox, where all have the same process number, another number has its place. Its messages are in a
+transcript as well, where the real one keeps its own.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class Cli:
         self.half = b""
         self.ended = False
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self.out = os.open(folder / f"{os.getpid()}.out", flags, 0o600)
-        self.read = os.open(folder / f"{os.getpid()}.in", flags, 0o600)
+        self.number = number()
+        self.out = os.open(folder / f"{self.number}.out", flags, 0o600)
+        self.read = os.open(folder / f"{self.number}.in", flags, 0o600)
         project = re.sub("[^A-Za-z0-9]", "-", str(Path.cwd().resolve()))
         place = Path(os.environ["CLAUDE_CONFIG_DIR"]) / "projects" / project
         place.mkdir(parents=True, exist_ok=True)
@@ -151,7 +153,7 @@ class Cli:
     def ids(self) -> dict[str, object]:
         """What every message has."""
         self.count += 1
-        uuid = f"{os.getpid():08x}-0000-4000-8000-{self.count:012x}"
+        uuid = f"{self.number:08x}-0000-4000-8000-{self.count:012x}"
         return {"session_id": self.session_id, "uuid": uuid}
 
     def play(self, kind: str, detail: str = "") -> None:
@@ -201,9 +203,17 @@ class Cli:
     def ask(self, subtype: str, **request: object) -> None:
         """Ask, and go on."""
         self.count += 1
-        id_ = f"{os.getpid()}-{self.count}"
+        id_ = f"{self.number}-{self.count}"
         self.asks.add(id_)
         self.say(type="control_request", request_id=id_, request={"subtype": subtype, **request})
+
+
+def number() -> int:
+    """The process number; in a namespace of its own, one from the mark that the runner gives."""
+    if os.getppid() > 1:
+        return os.getpid()
+    mark = next(name for name in os.environ if name.startswith("QUARTERDECK_RUN_"))
+    return int(mark[-8:], 16) | 1 << 31
 
 
 def write_all(descriptor: int, data: bytes) -> None:

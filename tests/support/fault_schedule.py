@@ -25,9 +25,10 @@ from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import AnyEvent
+from quarterdeck.protocol.sandbox import SandboxMode
 from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
-from support.fault_check import find, lives, read
+from support.fault_check import find, lives, read, with_records
 from support.fault_world import HubGone, Refusal, World
 from support.web_sockets import connect
 
@@ -46,9 +47,10 @@ RUBBISH = (
 class Schedule:
     """One seed in one world."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world: World, seed: int, sandbox: SandboxMode = "off") -> None:
         self.world = world
         self.seed = seed
+        self.sandbox = sandbox
         self.chance = random.Random(seed)
         self.done: list[str] = []
         """What was done so far, for whoever has to find out why it failed."""
@@ -62,7 +64,7 @@ class Schedule:
         """Do it all; gives what is wrong in the end."""
         async with anyio.create_task_group() as self._hands:
             for n, name in enumerate(self.sessions):
-                spec = self.world.spec(name, self.seed * 10 + n)
+                spec = self.world.spec(name, self.seed * 10 + n, self.sandbox)
                 create = cmd.CreateSession(
                     spec=spec, session=name, prompt=Raw(b'"begin"'), prompt_id=self._id(), by="test"
                 )
@@ -289,8 +291,9 @@ class Schedule:
         if view.state is not SessionState.IDLE or view.unsent:
             return [f"{name} is {view.state}, with {len(view.unsent)} prompts to go"]
         events: list[AnyEvent] = [event for _, event in await self.world.events(name)]
-        life = lives(events)[view.run or ""]
+        records = self.world.records(name)
+        life = with_records(lives(events), records)[view.run or ""]
         sent = [line for _, line in life.sent]
-        if life.pid is None or read(self.world.records(name), life.pid) != sent:
+        if life.pid is None or read(records, life.pid) != sent:
             return [f"{name}: the CLI has not read all {len(sent)} lines for it"]
         return []

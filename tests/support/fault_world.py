@@ -24,6 +24,7 @@ import msgspec
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import AnyEvent
+from quarterdeck.protocol.sandbox import SandboxMode
 from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.fault_hub import Question, Reply, Row
@@ -167,7 +168,7 @@ class World:
 
     # --- sessions ----------------------------------------------------------------------------
 
-    def spec(self, name: str, seed: int) -> SessionSpec:
+    def spec(self, name: str, seed: int, sandbox: SandboxMode = "off") -> SessionSpec:
         """A session whose CLI talks by this seed; its records are in `records(name)`."""
         place = self.records(name)
         place.mkdir(parents=True)
@@ -183,8 +184,7 @@ class World:
         manifest = {"name": "@anthropic-ai/claude-code", "version": "2.1.325"}
         (place / "package.json").write_text(json.dumps(manifest))
         env = {"CLAUDE_CONFIG_DIR": str(place / "config")}
-        # Its records have its process number, which is another one inside a sandbox.
-        return SessionSpec(directory=str(place), claude=str(program), env=env, sandbox="off")
+        return SessionSpec(directory=str(place), claude=str(program), env=env, sandbox=sandbox)
 
     def records(self, name: str) -> Path:
         """Where the CLIs of a session write down what they write and read."""

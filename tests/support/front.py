@@ -19,7 +19,9 @@ from quarterdeck.fronts.http.gate import Gate
 from quarterdeck.fronts.http.request_limits import RequestLimits
 from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
+from quarterdeck.fronts.schedules.scheduler import Scheduler
 from quarterdeck.history.service import HistoryService
+from quarterdeck.hub.cli_access import CliAccess
 from quarterdeck.hub.worktrees import WorktreeService
 from quarterdeck.runtime.connection_limits import ConnectionLimits
 from support.bounds import SECONDS, TEST_SECONDS
@@ -127,25 +129,32 @@ async def front(
     deck: SmallDeck | None = None,
     worktree_service: WorktreeService | None = None,
     push: Pushing | None = None,
+    scheduling: bool = False,
     connections: ConnectionLimits | None = None,
     requests: RequestLimits | None = None,
+    cli_access: CliAccess | None = None,
 ) -> AsyncIterator[Front]:
-    """Run a front while the block runs."""
+    """Run a front while the block runs; with `scheduling` it has schedules, which start nothing."""
     deck = deck or SmallDeck()
     access = Access(folder, places=places)
     past = await HistoryService.open(
         deck, deck.journal, folder / "search.db", config_dir=folder / "claude"
     )
+    scheduler = Scheduler(deck, folder)
+    if scheduling:
+        await scheduler.open()
     app = make_app(
         deck,
         access,
         runner_endpoint=runner,
         cli_endpoint=cli,
+        cli_access=cli_access,
         static=static,
         pace=pace or PATIENT,
         history_service=past,
         worktree_service=worktree_service,
         pushing=push,
+        scheduling=scheduler if scheduling else None,
         limits=requests,
     )
     try:
@@ -154,4 +163,5 @@ async def front(
             assert isinstance(app._stream, StreamEndpoint)
             yield Front(deck, access, url, app._stream, past)
     finally:
+        scheduler.close()
         await deck.workers.close()

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 from msgspec import Raw
@@ -22,6 +23,8 @@ from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import Answer, AnswerAsk, CreateSession, StopSession
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner import spawn_runner
+from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
+from support.apart import apart
 from support.bounds import SECONDS
 from support.processes import Processes, running
 
@@ -40,6 +43,16 @@ async def until(hub: Hub, session: str, holds: Callable[[SessionView], bool]) ->
             if holds(view):
                 return view
     raise AssertionError("the journal was closed")
+
+
+def real_spec(
+    folder: Path, cli: RealCli, model: ScriptedModel, work: str = "work", **more: Any
+) -> SessionSpec:
+    """A session of a real CLI, offline, with a home and a place to work in below `folder`."""
+    for name in ("home", work):
+        (folder / name).mkdir(exist_ok=True)
+    env = isolated_env(folder / "home", model.url)
+    return SessionSpec(directory=str(folder / work), claude=cli.command[-1], env=env, **more)
 
 
 class House:
@@ -130,19 +143,22 @@ async def house(
     token_file.chmod(0o600)
     async with AsyncExitStack() as running:
 
-        async def start_hub(port: int = 0) -> tuple[Hub, int]:
-            journal = await SqliteJournal.open(folder / "journal.db")
-            running.push_async_callback(journal.close)
-            hub = Hub(journal, lambda given: "local" if given == token else None, policies=policies)
-            await running.enter_async_context(hub.running())
-            return hub, await running.enter_async_context(serve_endpoint(hub.runners, port=port))
+        @asynccontextmanager
+        async def serving(port: int) -> AsyncIterator[tuple[Hub, int]]:
+            async with await SqliteJournal.open(folder / "journal.db") as journal:
+                hub = Hub(
+                    journal, lambda given: "local" if given == token else None, policies=policies
+                )
+                async with hub.running(), serve_endpoint(hub.runners, port=port) as bound:
+                    yield hub, bound
 
         async def restart() -> Hub:
             await running.aclose()
-            hub, _ = await start_hub(port)
+            hub, _ = await running.enter_async_context(apart(serving(port)))
             return hub
 
-        hub, port = await start_hub()
+        # In a task of its own: a test may restart the hub of a house that is shared.
+        hub, port = await running.enter_async_context(apart(serving(0)))
         url = f"ws://127.0.0.1:{port}"
         start = partial(spawn_runner, folder / "runner", url, token_file, machine="local")
         home = House(hub, folder, start, restart)

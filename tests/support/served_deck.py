@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import secrets
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -30,7 +32,7 @@ class ServedDeck:
     def __init__(self, command: Quarterdeck, processes: Processes) -> None:
         self.command = command
         self.data = command.home / "data"
-        self.port = _free_port()
+        self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.hub: Process | None = None
         self.said = ""
@@ -64,6 +66,12 @@ class ServedDeck:
     async def leave(self) -> None:
         """The test is over: nothing of ours goes on."""
         self.adopt()
+        for process in self.command.left_running:  # also those that a test has killed
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.terminate()
+            with anyio.fail_after(SECONDS):
+                await process.aclose()
         if self._worker is not None:
             assert self._worker.stdin is not None
             await self._worker.stdin.aclose()
@@ -138,7 +146,13 @@ async def until_true(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.02)
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
+OFFERED = range(20_000, 32_000)
+"""Ports that the system gives to no client, which could take one before the hub has it."""
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    for port in secrets.SystemRandom().sample(OFFERED, 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")

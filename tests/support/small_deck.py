@@ -16,7 +16,8 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import ABSENT
-from quarterdeck.hub.api import Deltas, MachineView
+from quarterdeck.hub.api import Deltas, MachineView, Piece
+from quarterdeck.hub.ended_asks import waiting_asks
 from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.service import PolicyService
@@ -47,6 +48,7 @@ class SmallDeck:
         """What commands wait for before they are done."""
         self._listeners: list[Callable[[Deltas], None]] = []
         self._texts: dict[str, str] = {}
+        self._piece_listeners: list[Callable[[Piece], None]] = []
 
     # --- for the test ---
 
@@ -235,8 +237,10 @@ class SmallDeck:
         await self.session(session)
         return await self.journal.read(session, after=after, limit=limit)
 
-    async def asks(self, *, session: str | None = None) -> list[AskView]:
+    async def asks(self, *, session: str | None = None, ended: bool = False) -> list[AskView]:
         asks = await self.journal.open_asks()
+        if ended:
+            asks += await waiting_asks(self.journal, session)
         return [ask for ask in asks if session is None or ask.session == session]
 
     async def audit(
@@ -265,6 +269,15 @@ class SmallDeck:
     def listeners(self) -> int:
         """How many listen to live text."""
         return len(self._listeners)
+
+    def pieces(self, listener: Callable[[Piece], None]) -> Callable[[], None]:
+        self._piece_listeners.append(listener)
+        return lambda: self._piece_listeners.remove(listener)
+
+    def pass_piece(self, piece: Piece) -> None:
+        """A CLI says a line that is not journalled."""
+        for listener in tuple(self._piece_listeners):
+            listener(piece)
 
     def so_far(self, session: str) -> tuple[Deltas, ...]:
         text = self._texts.get(session, "")

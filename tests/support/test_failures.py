@@ -49,3 +49,18 @@ def test_logs_and_lines_are_kept_and_the_output_says_where(
     assert contents["runner.log"] == "the runner said this"
     assert contents["journal.db.txt"] == '7\t3\t99\t{"said":"a line"}\n'
     assert "notes.txt" not in contents
+
+
+def test_a_failure_is_reported_where_nothing_can_be_kept(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    pytester.makeconftest(
+        "import pathlib\nfrom support import failures\n"
+        "failures.KEPT = pathlib.Path(__file__)\n"  # no folder
+        "pytest_plugins = ('support.failures',)\n"
+    )
+    pytester.makepyfile("def test_that_fails():\n    assert False, 'on purpose'\n")
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*on purpose*", "*nothing could be kept*"])

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from quarterdeck.testing import fake, script
+from quarterdeck.testing.telegram.sim import ACTIONS
 from support.bounds import SECONDS
 from support.clis import PROJECT
 
@@ -20,7 +21,7 @@ PAGE = (PROJECT / "docs" / "how-to" / "test-your-program.md").read_text()
 @pytest.mark.real_cli
 async def test_the_examples_are_tests_that_pass(tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for number, example in enumerate(examples):
         (tmp_path / f"test_example_{number}.py").write_text(example)
     options = ["-q", "-p", "no:cacheprovider", "-p", "anyio", "-o", "anyio_mode=auto"]
@@ -38,7 +39,7 @@ async def test_the_examples_are_tests_that_pass(tmp_path: Path) -> None:
         )
 
     assert ended.returncode == 0, ended.stdout.decode()
-    assert b"2 passed" in ended.stdout
+    assert b"3 passed" in ended.stdout
 
 
 def test_every_step_is_on_the_page() -> None:
@@ -46,5 +47,11 @@ def test_every_step_is_on_the_page() -> None:
     of_fake = {kind.__name__ for kind in fake.Step.__subclasses__()} - {"Say"}
 
     missing = [name for name in sorted(of_model | of_fake) if f"`{name}(" not in PAGE]
+
+    assert missing == []
+
+
+def test_every_action_of_the_people_is_on_the_page() -> None:
+    missing = [name for name in sorted(ACTIONS) if f"`{name}(" not in PAGE]
 
     assert missing == []

@@ -9,6 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.commands import GetSettings, Initialize, Interrupt, McpStatus, SetModel
 from quarterdeck.wire.exchange import (
+    ANSWER_BYTES,
+    FEWEST_ANSWERS,
     REMEMBERED_ANSWERS,
     OurRequests,
     Ours,
@@ -74,13 +76,42 @@ def test_old_answers_are_forgotten_in_bounded_memory() -> None:
     assert theirs.answer_line("0") is None
 
 
-def test_recent_ids_remember_at_least_their_size_and_at_most_twice_that() -> None:
+def test_large_answers_are_dropped_earlier_but_their_ids_are_remembered() -> None:
+    theirs = TheirRequests()
+    count = 2 * FEWEST_ANSWERS
+    large = b"x" * (2 * ANSWER_BYTES // count)
+    for n in range(count):
+        theirs.begin(str(n))
+        theirs.answer(str(n), large)
+        theirs.begin(f"{n}-withdrawn")
+        theirs.withdraw(f"{n}-withdrawn")
+    assert FEWEST_ANSWERS <= len(theirs.answers()) <= ANSWER_BYTES // len(large) < count
+    assert theirs.answer_line("0") is None
+    assert not theirs.begin("0"), "it has ended all the same"
+    assert theirs.answer_line(str(count - 1)) == large
+
+
+def test_recent_ids_remember_at_least_their_size_and_at_most_half_as_many_again() -> None:
     recent = RecentIds(100)
     for n in range(1000):
+        assert recent.complete == (n < 150)
         assert recent.add(str(n))
-    assert all(str(n) in recent for n in range(900, 1000))
-    assert sum(str(n) in recent for n in range(1000)) <= 200
+        assert len(recent.remembered) <= 150
+        assert all(str(each) in recent for each in range(max(0, n - 99), n + 1))
     assert not recent.add("999")
+
+
+def test_the_newest_ids_leave_a_margin_of_older_ones_that_are_known_too() -> None:
+    recent = RecentIds(100)
+    for n in range(100):
+        recent.add(str(n))
+    assert recent.newest == recent.remembered, "as long as none is forgotten"
+    for n in range(100, 1000):
+        recent.add(str(n))
+        newest = sorted(map(int, recent.newest))
+        assert newest == list(range(n - len(newest) + 1, n + 1))
+        if not recent.complete:
+            assert len(recent.remembered) - len(newest) >= 50
 
 
 class EachRequestEndsOnce(RuleBasedStateMachine):

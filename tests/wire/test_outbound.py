@@ -103,6 +103,17 @@ def test_a_prompt_of_another_shape_is_never_made(content: bytes) -> None:
         PromptBody(content=Raw(content))
 
 
+@pytest.mark.parametrize("block", [b"{}", b"1", b'{"type":"text","text":""}'])
+def test_a_prompt_has_a_limited_number_of_blocks(block: bytes) -> None:
+    with pytest.raises(UsageError, match="at most 1000 blocks"):
+        PromptBody(content=Raw(b"[" + b",".join([block] * 1001) + b"]"))
+
+
+def test_a_prompt_of_many_blocks_is_made() -> None:
+    content = Raw(b"[" + b",".join([b'{"type":"text","text":""}'] * 1000) + b"]")
+    assert PromptBody(content=content).content == content
+
+
 def test_an_empty_text_is_a_prompt() -> None:
     assert bytes(Prompt.of("").message.content) == b'""'
 

@@ -103,7 +103,11 @@ def test_version_and_session_are_learnt_from_what_the_cli_says() -> None:
 
 def test_a_new_session_id_after_a_reset_is_taken_over() -> None:
     peer = working()
-    peer.receive_data(lines.line(type="conversation_reset", new_conversation_id="new", uuid="c"))
+    before = peer.session_id
+    reset = {"new_conversation_id": "other", "uuid": "other", "session_id": before}
+    peer.receive_data(lines.line(type="conversation_reset", **reset))
+    assert peer.session_id == before  # as 2.1.325 says it: the id in the reset is used nowhere
+    peer.receive_data(lines.line(type="system", subtype="init", session_id="new", uuid="i"))
     assert peer.session_id == "new"
 
 

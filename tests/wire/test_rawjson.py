@@ -1,13 +1,22 @@
+import random
+import re
+
 import msgspec
 import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.wire import rawjson
 from quarterdeck.wire.base import Part, UnknownPart
 from quarterdeck.wire.rawjson import (
+    MOST_BLOCKS,
     always,
+    are_few_typed,
     dump,
     elements,
+    few_elements,
+    has_lone_surrogate,
+    has_type,
     is_null,
     is_object,
     members,
@@ -57,6 +66,59 @@ def test_a_part_that_we_do_not_know_is_written_as_it_came() -> None:
 def test_half_a_surrogate_pair_is_mended_and_nothing_else(json: bytes, mended: bytes) -> None:
     assert replace_lone_surrogates(json) == mended
     assert isinstance(msgspec.json.decode(mended), str)
+
+
+def mended_one_by_one(json: bytes) -> bytes:
+    """The same, escape by escape: slow, and easy to see that it is right."""
+    escape = re.compile(
+        rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+        rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+        re.DOTALL,
+    )
+    return escape.sub(lambda found: b"\\ufffd" if found["half"] else found[0], json)
+
+
+@pytest.mark.parametrize("part", [16, 17, 31, 256 * 1024])
+def test_surrogates_are_found_wherever_a_long_text_is_parted(
+    monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    monkeypatch.setattr(rawjson, "PART", part)
+    chosen = random.Random(1)
+    tokens = [rb"\ud800", rb"\uDC00", rb"\udbff", rb"\udfff", rb"\\", rb"\n", b"a", rb"\u0041"]
+    tokens += [b"ud800", "é".encode(), rb"\"", rb"\ud7ff", rb"\ue000"]
+    for _ in range(3000):
+        json = b"".join(chosen.choices(tokens, k=chosen.randrange(30)))
+        assert replace_lone_surrogates(json) == mended_one_by_one(json)
+        assert has_lone_surrogate(json) == (mended_one_by_one(json) != json)
+
+
+def test_a_line_with_a_null_byte_is_left_alone() -> None:
+    assert replace_lone_surrogates(b'"\0\\ud800"') == b'"\0\\ud800"'
+    assert not has_lone_surrogate(b'"\0\\ud800"')
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[]",
+        b"[null]",
+        b"[1]",
+        b"{}",
+        b'[{"type":"text"}, null]',
+        b'[{"type":"text"}, {}]',
+        b'[{"type":"text"}, [1]]',
+        b"[" + b",".join([b'{"type":"text"}'] * (MOST_BLOCKS + 1)) + b"]",
+        b'[{"type":"text"},{"type":null}]',
+        b'[{"text":"a","type":"text"}]',
+        b"[" + b",".join([b'{"type":"text"}'] * MOST_BLOCKS) + b"]",
+        b'"text"',
+        b"[",
+    ],
+)
+def test_one_pass_over_the_blocks_finds_what_three_find(content: bytes) -> None:
+    blocks = few_elements(Raw(content))
+    three = bool(blocks) and all(map(has_type, blocks or ()))
+    assert are_few_typed(Raw(content)) == three
 
 
 def test_the_shape_of_json_is_told_without_reading_it() -> None:

@@ -230,3 +230,35 @@ def test_the_oldest_cli_begins_no_turns_by_itself() -> None:
     ledger.prompt("p2")
     spoken = [lines.init("2.1.37", "i2"), lines.assistant("hi", "a2"), lines.result("r2")]
     assert turns(feed(ledger, *spoken)) == [("p2",)]
+
+
+def test_a_turn_whose_end_was_lost_ends_without_a_result_when_another_begins() -> None:
+    """R17: it was ended by the next turn, and had that one's result."""
+    ledger = TurnLedger()
+    ledger.prompt("p1")
+    feed(ledger, lines.init(), lines.echo("p1"))
+    ledger.messages_lost()
+    ledger.prompt("p2")
+    events = feed(ledger, lines.init(), lines.echo("p2"), lines.result("r"))
+    (lost, told) = [event.turn for event in events if isinstance(event, TurnEnded)]
+    assert (lost.prompts, lost.result, lost.failed) == (("p1",), None, True)
+    assert told.prompts == ("p2",)
+    assert told.result is not None
+    assert not ledger.busy
+
+
+def test_a_turn_that_goes_on_after_lost_messages_ends_with_its_own_result() -> None:
+    ledger = TurnLedger()
+    ledger.prompt("p1")
+    feed(ledger, lines.init(), lines.echo("p1"))
+    ledger.messages_lost()
+    events = feed(ledger, lines.assistant("on", "a"), lines.result("r"))
+    assert turns(events) == [("p1",)]
+    assert turns(feed(ledger, lines.init())) == []
+
+
+def test_lost_messages_between_turns_end_nothing() -> None:
+    ledger = TurnLedger()
+    ledger.messages_lost()
+    ledger.prompt("p1")
+    assert turns(feed(ledger, lines.init(), lines.echo("p1"), lines.init())) == []

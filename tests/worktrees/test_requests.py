@@ -1,4 +1,4 @@
-"""Errands: what the hub has a runner look up or do, and how it is told that it cannot be."""
+"""Requests to a machine: what a runner looks up or does for the hub, and how it refuses."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from quarterdeck.protocol.machine_requests import (
     SettleTree,
     TreeAction,
 )
+from quarterdeck.protocol.runner_frames import EARLIER
 from quarterdeck.protocol.sandbox import SANDBOX
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing import fake
@@ -46,7 +47,7 @@ async def test_a_runner_says_what_it_can_and_what_its_clock_says(tmp_path: Path)
     """MACHINE-10"""
     before = int(time.time() * 1000)
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
-        assert (await hub.met()).can == (MACHINE_REQUESTS, SANDBOX)
+        assert (await hub.met()).can == (MACHINE_REQUESTS, SANDBOX, EARLIER)
         await hub.until(lambda: hub.vitals)
         assert before <= hub.vitals[0].at <= time.time() * 1000 + 1
 

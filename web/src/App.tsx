@@ -1,7 +1,6 @@
 import { lazy, Suspense, useEffect } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { Keys } from "./asks/Keys";
-import { SessionPage } from "./session/SessionPage";
 import { Sidebar } from "./sessions/Sidebar";
 import { Tabs } from "./sessions/Tabs";
 import { store, useAppState } from "./state/store";
@@ -9,11 +8,20 @@ import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { Notifications } from "./ui/Notifications";
 import { PageErrors } from "./ui/PageErrors";
 
+// A session's page is much more code than the list: it is loaded beside the list, and not before it.
+const importSession = () => import("./session/SessionPage");
+const SessionPage = lazy(() => importSession().then((module) => ({ default: module.SessionPage })));
+const Inbox = lazy(() => import("./inbox/Inbox"));
 const Usage = lazy(() => import("./panels/Usage"));
 const Policy = lazy(() => import("./panels/Policy"));
+const Loops = lazy(() => import("./panels/Loops"));
+const Schedules = lazy(() => import("./panels/Schedules"));
 const Machines = lazy(() => import("./panels/Machines"));
 const Settings = lazy(() => import("./panels/Settings"));
 const Search = lazy(() => import("./panels/Search"));
+
+if (location.pathname.startsWith("/s/")) void importSession();
+else setTimeout(() => void importSession().catch(() => undefined), 1000); // the next click finds it
 
 export function App() {
   const loggedOut = useAppState((state) => state.loggedOut);
@@ -26,6 +34,7 @@ export function App() {
   // An error boundary around each: one that fails takes no other with it.
   return (
     <>
+      <SkipLinks />
       <Offline />
       <Notifications />
       <PageErrors />
@@ -34,7 +43,7 @@ export function App() {
         <ErrorBoundary what="list of sessions">
           <Sidebar />
         </ErrorBoundary>
-        <main>
+        <main id={MAIN} tabIndex={-1}>
           <ErrorBoundary what="tab bar">
             <Tabs />
           </ErrorBoundary>
@@ -44,23 +53,69 @@ export function App() {
                 <Route path="/s/:id">
                   {({ id }) => <SessionPage id={decodeURIComponent(id)} />}
                 </Route>
+                <Route path="/s/:id/:conversation">
+                  {({ id, conversation }) => (
+                    <SessionPage
+                      id={decodeURIComponent(id)}
+                      conversation={decodeURIComponent(conversation)}
+                    />
+                  )}
+                </Route>
                 <Route path="/usage" component={Usage} />
                 <Route path="/policy" component={Policy} />
+                <Route path="/loops" component={Loops} />
+                <Route path="/schedules" component={Schedules} />
                 <Route path="/machines" component={Machines} />
                 <Route path="/settings" component={Settings} />
                 <Route path="/search" component={Search} />
-                <Route>
-                  <div className="empty-state">
-                    <h1>Quarterdeck</h1>
-                    <p>Choose a session, or start one. Agents waiting for you are listed first.</p>
-                  </div>
-                </Route>
+                <Route component={Home} />
               </Switch>
             </Suspense>
           </ErrorBoundary>
         </main>
       </div>
     </>
+  );
+}
+
+/** Home: the questions that wait for an answer. */
+function Home() {
+  const waiting = useAppState((state) => state.asks.size > 0);
+  const listed = useAppState((state) => state.listed);
+  if (waiting) return <Inbox />;
+  return (
+    <div className="empty-state">
+      <h1>Inbox</h1>
+      <p>{listed ? "No agent is waiting for you. Choose a session, or start one." : "Loading …"}</p>
+    </div>
+  );
+}
+
+const MAIN = "main";
+const SKIPS: [string, string][] = [
+  [`#${MAIN}`, "Skip to the page"],
+  ["[data-composer] textarea", "Skip to the composer"],
+];
+
+/** The first things that Tab reaches: ways past the list. */
+function SkipLinks() {
+  const [location] = useLocation();
+  const skips = location.startsWith("/s/") ? SKIPS : SKIPS.slice(0, 1);
+  return (
+    <nav className="skip-links" aria-label="Skip">
+      {skips.map(([to, words]) => (
+        <a
+          key={to}
+          href={`#${MAIN}`}
+          onClick={(event) => {
+            event.preventDefault();
+            document.querySelector<HTMLElement>(to)?.focus();
+          }}
+        >
+          {words}
+        </a>
+      ))}
+    </nav>
   );
 }
 

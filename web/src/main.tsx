@@ -4,6 +4,7 @@ import "./ui/base.css";
 import "./ui/parts.css";
 import "./ui/pages.css";
 import "./ui/safety.css";
+import "./ui/touch.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";

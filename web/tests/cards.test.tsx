@@ -1,14 +1,16 @@
 import { act } from "react";
 import { createRoot } from "react-dom/client";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Answer, AskOpened, Me } from "../src/api/types";
-import { contentOf, fitsInList, hiddenLines } from "../src/asks/callContent";
+import type { Answer, AskOpened, Me, Stored } from "../src/api/types";
+import { AskCard } from "../src/asks/AskCard";
+import { contentOf, hiddenLines } from "../src/asks/callContent";
 import { PermissionForm } from "../src/asks/PermissionForm";
 import { PlanForm } from "../src/asks/PlanForm";
 import { renderHighlighted } from "../src/session/CodeBlock";
 import { linesOf, rowsOf } from "../src/session/Diff";
 import { highlight } from "../src/session/highlight";
 import { store } from "../src/state/store";
+import { EMPTY_STORY, foldEvents } from "../src/state/story";
 import { editsOf, titleOf } from "../src/state/tools";
 import { copyOriginalText } from "../src/ui/Marked";
 import { cutAt, segmentsOf } from "../src/ui/marks";
@@ -26,7 +28,7 @@ async function drawn(element: React.ReactNode): Promise<HTMLElement> {
   return place;
 }
 
-const card = (tool: string, input: object, compact = false, more: object = {}) =>
+const card = (tool: string, input: object, more: object = {}) =>
   drawn(
     <PermissionForm
       opened={
@@ -39,7 +41,6 @@ const card = (tool: string, input: object, compact = false, more: object = {}) =
         } as unknown as AskOpened
       }
       busy={false}
-      compact={compact}
       answer={() => undefined}
     />,
   );
@@ -66,10 +67,6 @@ describe("a card of a call", () => {
     const wide = await card("Bash", { command });
     expect(wide.querySelector("pre")?.textContent).toContain(wanted);
     expect(mayAllow(wide)).toBe(true);
-    const small = await card("Bash", { command }, true);
-    if (mayAllow(small))
-      expect(small.querySelector(".asks-summary")?.textContent).toContain(wanted);
-    else expect(button(small, "Open")).toBeDefined();
   });
 
   it("has nothing that allows while lines are folded", async () => {
@@ -186,7 +183,7 @@ describe("an answer for longer than one call", () => {
       narrowest: ["Bash(npm test)"],
       ...fields,
     } as unknown as AskOpened;
-    const props = { opened, busy: false, compact: false };
+    const props = { opened, busy: false };
     const place = await drawn(<PermissionForm {...props} answer={(one) => void given.push(one)} />);
     await act(async () => button(place, words)?.click());
     return [place, given];
@@ -280,39 +277,47 @@ describe("an answer for longer than one call", () => {
   });
 });
 
-describe("a card in the list", () => {
-  it("allows what it shows whole", async () => {
-    const place = await card("Bash", { command: "touch one\ntouch two" }, true);
-    expect(place.querySelector(".asks-summary")?.textContent).toBe("Bash touch one\ntouch two");
-    expect(mayAllow(place)).toBe(true);
-    expect(button(place, "Open")).toBeUndefined();
+describe("a question of an agent that ended", () => {
+  const opened = {
+    kind: "ask.opened",
+    ask: "late",
+    run: "r",
+    request_id: "q",
+    ask_kind: "tool",
+    tool: "Bash",
+    title: "make test",
+    request: { input: { command: "make test" } },
+  } as unknown as AskOpened;
+  const story = (...events: object[]) =>
+    foldEvents(
+      EMPTY_STORY,
+      [opened, ...events].map(
+        (event, index) => ({ session: "s", seq: index + 1, at: 1, event }) as unknown as Stored,
+      ),
+    ).entries.find((entry) => entry.kind === "ask");
+  const killed = { kind: "run.ended", run: "r", reason: "It was killed (SIGKILL)." };
+  const cardOf = (entry: ReturnType<typeof story>) =>
+    drawn(
+      entry?.kind === "ask" && <AskCard opened={entry.opened} at={1} settled={entry.settled} />,
+    );
+
+  it("says that it ended, and can be answered until the session goes on", async () => {
+    const late = await cardOf(story(killed));
+    expect(late.textContent).toContain("The agent ended before anybody answered.");
+    expect(late.textContent).toContain("the session resumes with your answer");
+    expect(button(late, "Allow once")?.disabled).toBe(false);
+    const gone = await cardOf(
+      story(killed, { kind: "run.started", run: "r2", pid: 1, version: "" }),
+    );
+    expect(gone.textContent).toContain("Never answered.");
+    expect(button(gone, "Allow once")).toBeUndefined();
   });
 
-  it.each([
-    ["a long command", "Bash", { command: "x".repeat(400) }],
-    ["a command of many lines", "Bash", { command: "a\nb\nc\nd\ne\nf\ng" }],
-    ["a command with much besides", "Bash", { command: "ls", env: "x".repeat(400) }],
-    ["marks that take much room", "Bash", { command: `ls ${"\u200b\u200c".repeat(40)}` }],
-    ["an edit", "Edit", { file_path: "/f", old_string: "a", new_string: "b" }],
-    ["a new file", "Write", { file_path: "/f", content: "a" }],
-    ["a large input", "mcp__a__b", { text: "x".repeat(400) }],
-  ])("has to be opened: %s", async (_, tool, input) => {
-    expect(fitsInList(contentOf(tool, input))).toBe(false);
-    const place = await card(tool, input, true);
-    expect(mayAllow(place)).toBe(false);
-    expect(button(place, "Allow")).toBeUndefined();
-    expect(button(place, "Open")).toBeDefined();
-    expect(button(place, "Deny")?.disabled).toBe(false);
-  });
-
-  it("has to be opened: a plan", async () => {
-    const opened = { ask: "a", ask_kind: "plan", plan: "# Plan\n\nall" } as unknown as AskOpened;
-    const form = { opened, busy: false, answer: () => undefined };
-    const place = await drawn(<PlanForm {...form} compact />);
-    expect([...place.querySelectorAll("button")].map((one) => one.textContent)).toEqual([
-      "Open to see the whole question",
-      "Reject",
-    ]);
+  it("is over when the agent withdrew it, or was stopped", async () => {
+    const withdrawn = { kind: "ask.withdrawn", ask: "late", reason: "the turn was interrupted" };
+    const card = await cardOf(story(withdrawn, killed));
+    expect(card.textContent).toContain("The turn was interrupted.");
+    expect(button(card, "Allow once")).toBeUndefined();
   });
 });
 
@@ -323,7 +328,7 @@ describe("a plan", () => {
       "<!-- hidden block -->\n\n[name]: https://evil.example\n\n```bash run=this\nls\u200b\n```\n\n&#x202e;x";
     const opened = { ask: "a", ask_kind: "plan", plan } as unknown as AskOpened;
     const form = { opened, busy: false, answer: () => undefined };
-    const place = await drawn(<PlanForm {...form} compact={false} />);
+    const place = await drawn(<PlanForm {...form} />);
     for (const wanted of [
       "Step ⟨U+202E⟩one",
       "<!-- and rm -rf / -->",

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import conversation from "../../tests/fixtures/story/conversation.json";
 import imported from "../../tests/fixtures/story/imported.json";
 import questions from "../../tests/fixtures/story/questions.json";
+import resumed from "../../tests/fixtures/story/resumed.json";
 import trouble from "../../tests/fixtures/story/trouble.json";
 import type { Stored } from "../src/api/types";
 import { plainText } from "../src/state/contentBlocks";
@@ -26,7 +27,13 @@ interface Golden {
   events: unknown[];
   entries: GoldenEntry[];
 }
-const STORIES: [string, Golden][] = Object.entries({ conversation, imported, questions, trouble });
+const STORIES: [string, Golden][] = Object.entries({
+  conversation,
+  imported,
+  questions,
+  resumed,
+  trouble,
+});
 
 /** Texts, prompts and calls. The web app shows a call and its outcome in one row. */
 function golden({ entries }: Golden, inner: boolean): unknown[] {
@@ -78,7 +85,15 @@ const NOTES = new Set([
   "run.link_found",
   "run.ended",
   "noted",
+  "prompt.peer",
 ]);
+
+it("a call that was cut off is interrupted, with what the CLI wrote about it when it resumed", () => {
+  const story = foldEvents(EMPTY_STORY, resumed.events as Stored[]);
+  const calls = story.entries.filter((entry) => entry.kind === "tool");
+  expect(calls).toMatchObject([{ interrupted: true, failed: true }]);
+  expect(plainText(calls[0]?.result)).toContain("Tool call interrupted");
+});
 
 describe.each(STORIES)("the story of the golden file %s", (_, file) => {
   const story = foldEvents(EMPTY_STORY, file.events as Stored[]);

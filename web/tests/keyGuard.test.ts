@@ -301,3 +301,29 @@ describe("commands of the page", () => {
     expect(press("g")).toBeUndefined();
   });
 });
+
+describe("keys that a person has switched off", () => {
+  it("neither answer nor lead anywhere, until they are switched on again", () => {
+    let enabled = false;
+    guard = new KeyGuard(() => enabled);
+    const card = makeCall();
+    click(card);
+    wait(PAUSE);
+    expect([press("y"), press("g"), press("?")]).toEqual([undefined, undefined, undefined]);
+    expect(guard.ready(card)).toBe(false);
+    enabled = true;
+    wait(PAUSE);
+    expect(press("y")).toBe("y");
+  });
+});
+
+describe("a button that its key presses", () => {
+  it("can be told from one that was clicked", () => {
+    const button = document.createElement("button");
+    const seen: boolean[] = [];
+    button.addEventListener("click", () => seen.push(guard.byKey));
+    guard.click(button);
+    button.click();
+    expect(seen).toEqual([true, false]);
+  });
+});

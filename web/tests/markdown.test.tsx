@@ -1,8 +1,9 @@
 import { act } from "react";
 import { createRoot } from "react-dom/client";
-import { describe, expect, it } from "vitest";
-import { finish, grow, NO_SESSIONS, type Parsed, parse } from "../src/markdown/blocks";
+import { describe, expect, it, vi } from "vitest";
+import { finish, grow, NO_SESSIONS, type Parsed, parse, sliced } from "../src/markdown/blocks";
 import { Markdown } from "../src/markdown/Markdown";
+import { isTame, LONGEST, slicesOf } from "../src/markdown/slices";
 
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
 
@@ -139,5 +140,114 @@ describe("text that is meant to break the page", () => {
       for (let at = place.querySelector("*"); at; at = at.lastElementChild) depth++;
       expect(depth).toBeLessThan(60);
     }
+  });
+});
+
+/** Texts for which the parser takes many seconds, by their length. */
+const HOSTILE: Record<string, (length: number) => string> = {
+  "marks that never close": (length) => "*a_ ".repeat(length / 4),
+  brackets: (length) => "[".repeat(length / 2) + "]".repeat(length / 2),
+  "pictures in links": (length) => "[![](".repeat(length / 5),
+  "marks and brackets": (length) => "*[".repeat(length / 2),
+  "runs of backticks": (length) =>
+    Array.from({ length: Math.sqrt(length * 2) }, (_, index) => "`".repeat(index + 1)).join(" "),
+  "lists in lists": (length) => `${"- ".repeat(length / 2)}a`,
+  "numbers in numbers": (length) => `${"1. ".repeat(length / 3)}a`,
+  "lists by indentation": (length) =>
+    Array.from({ length: Math.sqrt(length) }, (_, index) => `${" ".repeat(2 * index)}- a`).join(
+      "\n",
+    ),
+  "quotes in quotes": (length) => "> ".repeat(length / 2),
+  headings: (length) => "a\n=\n".repeat(length / 4),
+};
+
+describe("a text that would take very long to parse", () => {
+  it.each(Object.entries(HOSTILE))("is shown as it is: %s", async (_, make) => {
+    const text = make(80_000);
+    expect(isTame(text)).toBe(false);
+    const { blocks } = parse(text);
+    expect(blocks).toHaveLength(1);
+    expect(grow(NO_SESSIONS, text).blocks).toHaveLength(1);
+    const place = await drawn(text);
+    expect(place.textContent).toBe(text);
+  });
+
+  it.each(Object.entries(HOSTILE))("does not keep the rest from being parsed: %s", (_, make) => {
+    const { blocks } = parse(`# Before\n\n${make(80_000)}\n\nAfter **it**`);
+    expect(blocks[0]?.node.type).toBe("heading");
+    expect(JSON.stringify(blocks.at(-1)?.node)).toContain('"strong"');
+  });
+
+  it("shows long code as code", () => {
+    const code = "x = [1]\n".repeat(LONGEST / 4);
+    for (const text of [`\`\`\`py\n${code}\`\`\`\n`, `\`\`\`py\n${code}`]) {
+      const [block] = parse(text).blocks;
+      expect(block?.node).toMatchObject({ type: "code", lang: "py", value: code.trimEnd() });
+    }
+  });
+});
+
+describe("a long text", () => {
+  const long = Array.from({ length: 40 }, (_, index) => `${SAMPLE}\nPart ${index}`).join("\n\n");
+
+  it("means the same in slices as at once", () => {
+    for (const text of [SAMPLE, long.slice(0, LONGEST - 1)]) {
+      expect(slicesOf(text).join("")).toBe(text);
+      const together = formOf(parse(text));
+      const apart = slicesOf(text).flatMap((slice) => formOf(parse(slice)) as { node: unknown }[]);
+      expect(apart.map((block) => block.node)).toEqual(
+        (together as { node: unknown }[]).map((block) => block.node),
+      );
+    }
+  });
+
+  it.each([
+    "- a\n\nnot in the list\n\n- b\n\n  still b\n\nend",
+    "```\na\n\nb\n```\n\nc",
+    "~~~\n```\n\nx\n\n~~~\n\nc",
+    "<!-- a\n\nb -->\n\nc",
+    "> a\n\n> b\n\nc",
+    "1. a\n\n   b\n\n2. c\n\nd",
+    "    code\n\n    more\n\nx",
+    "a\n\n| b | c |\n|---|---|\n| d | e |\n\nf",
+    "a\r\n\r\nb\r\n",
+    "",
+    "\n\n\na",
+  ])("is taken apart only where nothing is torn: %j", (text) => {
+    const nodes = (parsed: Parsed) =>
+      parsed.blocks.map((block) => ({ ...block.node, position: 0 }));
+    const clean = (value: unknown) =>
+      JSON.stringify(value, (name, inner) => (name === "position" ? undefined : inner));
+    const apart = slicesOf(text).flatMap((slice) => nodes(parse(slice)));
+    expect(slicesOf(text).join("")).toBe(text);
+    expect(clean(apart)).toBe(clean(nodes(parse(text))));
+  });
+
+  it("is parsed a slice at a time, and is never without its rest", async () => {
+    const slicing = sliced(long);
+    expect(slicing.done).toBe(false);
+    slicing.more(0);
+    expect(slicing.done).toBe(false);
+    expect(slicing.blocks().at(-1)?.node.data).toEqual({ asItIs: true });
+    for (let count = 0; !slicing.done; count++) {
+      expect(count).toBeLessThan(1000);
+      slicing.more(0);
+    }
+    expect(formOf({ text: long, live: false, blocks: slicing.blocks() })).toEqual(
+      formOf(parse(long)),
+    );
+  });
+
+  it("is drawn as a whole in the end", async () => {
+    const place = document.createElement("div");
+    await act(async () => createRoot(place).render(<Markdown text={long} />));
+    await vi.waitFor(
+      async () => {
+        await act(async () => new Promise((resolve) => setTimeout(resolve)));
+        expect(place.querySelectorAll("h1")).toHaveLength(40);
+      },
+      { timeout: 50_000 },
+    );
+    expect(place.textContent).toContain("Part 39");
   });
 });

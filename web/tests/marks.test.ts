@@ -1,22 +1,35 @@
 import { describe, expect, it } from "vitest";
 import golden from "../../tests/fixtures/marks.json";
+import { LETTERS, SIGNS } from "../src/ui/lookAlikes";
 import { escapedJson, hasMarks, MARKED, segmentsOf, withMarks } from "../src/ui/marks";
 
 const name = (code: number): string => code.toString(16).toUpperCase().padStart(4, "0");
 
 describe("what a person would not see", () => {
   it.each(golden.cases.map((one) => [one.name, one] as const))("is marked: %s", (_, one) => {
-    expect(withMarks(one.text)).toBe(one.shown);
+    const code = "code" in one && one.code === true;
+    expect(withMarks(one.text, code)).toBe(one.shown);
     expect(
-      segmentsOf(one.text)
+      segmentsOf(one.text, code)
         .map((piece) => piece.text)
         .join(""),
     ).toBe(one.text);
-    expect(hasMarks(one.text)).toBe(one.text !== one.shown);
+    expect(hasMarks(one.text, code)).toBe(one.text !== one.shown);
   });
 
   it("is what the terminal marks, too", () => {
     expect(MARKED.map((range) => range.map(name))).toEqual(golden.marked);
+  });
+
+  it("is what looks like another character in the terminal, too", () => {
+    const codes = (table: Readonly<Record<string, string>>) =>
+      Object.fromEntries(
+        Object.entries(table).map(([one, others]) => [
+          one,
+          [...others].map((each) => name(each.codePointAt(0) ?? 0)),
+        ]),
+      );
+    expect({ letters: codes(LETTERS), signs: codes(SIGNS) }).toEqual(golden.look_alikes);
   });
 
   it("has every control, format, separator and private character in it, and every odd blank", () => {

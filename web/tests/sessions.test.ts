@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Session } from "../src/api/types";
+import { familiesOf, familyCost, familyName } from "../src/state/families";
 import { groupSessions } from "../src/state/groups";
 import { byUrgency, mergeSessions, NO_SESSIONS, nameOf } from "../src/state/sessions";
 import { session } from "./support";
@@ -21,6 +22,37 @@ describe("the list of sessions", () => {
   it("names a session by its folder if nobody named it", () => {
     expect(nameOf(session())).toBe("project");
     expect(nameOf(session({ name: "fix" }))).toBe("fix");
+  });
+});
+
+describe("the sessions of a loop", () => {
+  const turn = (id: string, created: number, over: Partial<Session> = {}): Session =>
+    session({
+      session: id,
+      name: `Mend it: turn ${created}`,
+      created,
+      cost_usd: 0.5,
+      spec: { directory: "/srv/shop", family: "loop" } as Session["spec"],
+      ...over,
+    });
+  const turns = [turn("b", 2), turn("a", 1), turn("c", 3, { state: "waiting" })];
+
+  it("are one row: the one that waits for a person", () => {
+    const groups = groupSessions([...turns, session({ session: "z" })], "all", "", new Set());
+    const rows = groups.flatMap(([, list]) => list.map((one) => one.session));
+    expect(rows.sort()).toEqual(["c", "z"]);
+  });
+
+  it("are pinned together, by any of them", () => {
+    const groups = groupSessions(turns, "all", "", new Set(["a"]));
+    expect(groups.map(([place, list]) => [place, list.length])).toEqual([["Pinned", 1]]);
+  });
+
+  it("have their turns in order, one name and one cost", () => {
+    const members = familiesOf(turns).get("loop") ?? [];
+    expect(members.map((one) => one.session)).toEqual(["a", "b", "c"]);
+    expect(familyCost(members)).toBe(1.5);
+    expect(familyName("Mend it: turn 12")).toBe("Mend it");
   });
 });
 

@@ -5,6 +5,7 @@ import { addDeltas, NO_BLOCKS } from "../src/state/liveBlocks";
 import {
   EMPTY_STORY,
   type Entry,
+  earlierConversation,
   foldEvents,
   refoldStory,
   type Story,
@@ -254,6 +255,19 @@ describe("a story", () => {
     expect(story.entries).toMatchObject([{ kind: "note", until: 5000 }, { kind: "mark" }]);
   });
 
+  it("shows who prompted the agent without the hub", () => {
+    const peer = { kind: "prompt.peer", run: "r", message: "m", text: "Go on." };
+    const story = told(stored({ ...peer, name: "work-41", pid: 7 }), stored(peer));
+    expect(story.entries).toMatchObject([
+      {
+        kind: "note",
+        tone: "warn",
+        text: "Another Claude session (work-41, process 7) prompted: Go on.",
+      },
+      { text: "Another Claude session (an unknown process) prompted: Go on." },
+    ]);
+  });
+
   it("withdraws the questions of an agent that has ended", () => {
     const opened = {
       kind: "ask.opened",
@@ -289,6 +303,42 @@ describe("a story", () => {
       { settled: { how: "the CLI withdrew it" } },
       { settled: { how: "the agent ended" } },
     ]);
+  });
+
+  it("shows a call as interrupted whose agent ended, also when it gets a made-up result", () => {
+    const say = (line: object): Stored => stored({ kind: "said", run: "r", number: 1, line });
+    const call = (id: string, parent: string | null = null) =>
+      say({
+        type: "assistant",
+        message: { id: `m-${id}`, content: [{ type: "tool_use", id, name: "Bash", input: {} }] },
+        parent_tool_use_id: parent,
+      });
+    const result = (id: string) => ({
+      type: "user",
+      message: { content: [{ type: "tool_result", tool_use_id: id, content: "done" }] },
+    });
+    const cut = told(
+      call("t1"),
+      say(result("t1")),
+      call("t2"),
+      call("t3", "t2"),
+      stored({ kind: "run.ended", run: "r", reason: "It was killed." }),
+    );
+    expect(tools(cut).map((tool) => tool.interrupted)).toEqual([undefined, true]);
+    expect(cut.threads.get("t2")).toMatchObject([{ id: "t3", interrupted: true }]);
+    const placeholder = {
+      type: "assistant",
+      message: {
+        model: "<synthetic>",
+        content: [{ type: "text", text: "No response requested." }],
+      },
+    };
+    const after = foldEvents(cut, [
+      stored({ kind: "said.recalled", run: "r", uuid: "u1", line: result("t2") }),
+      stored({ kind: "said.recalled", run: "r", uuid: "u2", line: placeholder }),
+    ]);
+    expect(tools(after)[1]).toMatchObject({ interrupted: true, result: "done" });
+    expect(kinds(after)).toEqual(kinds(cut));
   });
 
   it("has the prompts of a session that was taken in", () => {
@@ -332,5 +382,51 @@ describe("a story", () => {
       stored({ kind: "prompt.cancelled", prompt: "p", by: "ada" }),
     );
     expect(last(story)).toMatchObject({ text: "two", stage: "cancelled" });
+  });
+});
+
+describe("a session with several conversations", () => {
+  const stored = (seq: number, event: unknown): Stored =>
+    ({ session: "s", seq, position: seq, at: seq, event }) as unknown as Stored;
+  const said = (seq: number, text: string): Stored =>
+    stored(seq, {
+      kind: "said",
+      run: "r",
+      number: seq,
+      line: {
+        type: "assistant",
+        uuid: `u${seq}`,
+        message: { id: `m${seq}`, content: [{ type: "text", text }] },
+      },
+    });
+  const inConversation = (seq: number, id: string): Stored =>
+    stored(seq, { kind: "run.cli_session", cli_session: id });
+  const events = [
+    inConversation(1, "c1"),
+    said(2, "one"),
+    inConversation(3, "c2"),
+    said(4, "two"),
+    inConversation(5, "c2"),
+    inConversation(6, "c3"),
+    said(7, "three"),
+  ];
+  const texts = (entries: readonly Entry[] | undefined): string[] | undefined =>
+    entries?.map((entry) => ("text" in entry ? entry.text : entry.kind));
+
+  it("marks where each begins, and gives each by itself", () => {
+    const { entries } = foldEvents(EMPTY_STORY, events);
+    expect(texts(entries)).toEqual(["one", "New conversation", "two", "New conversation", "three"]);
+    expect(texts(earlierConversation(entries, "c1"))).toEqual(["one"]);
+    expect(texts(earlierConversation(entries, "c2"))).toEqual(["two"]);
+    expect(earlierConversation(entries, "c3")).toBeUndefined();
+    expect(earlierConversation(entries, "c9")).toBeUndefined();
+  });
+
+  it("knows an earlier one when its end is loaded", () => {
+    const late = foldEvents(EMPTY_STORY, events.slice(4));
+    expect(texts(earlierConversation(late.entries, "c2"))).toEqual([]);
+    expect(earlierConversation(late.entries, "c1")).toBeUndefined();
+    const older = refoldStory(late, events);
+    expect(texts(earlierConversation(older.entries, "c1"))).toEqual(["one"]);
   });
 });

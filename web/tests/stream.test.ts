@@ -27,13 +27,14 @@ class Wire {
   }
 }
 
-const hello = (epoch = "e1") => ({
+const hello = (epoch = "e1", frame_bytes = 1024 * 1024) => ({
   t: "hello",
   protocol: 1,
   epoch,
   name: "ada",
   role: "owner",
   beat_seconds: 15,
+  limits: { frame_bytes, sessions: 1000, commands: 16, silence_seconds: 60 },
 });
 const events = (...list: [string, number][]) => ({
   t: "events",
@@ -114,6 +115,18 @@ describe("the stream", () => {
       ["s1", 3],
       ["s1", 4],
     ]);
+  });
+
+  it("refuses a command that is too large for the hub, before or after the greeting", async () => {
+    const prompt = (content: string) =>
+      stream.command({ command: "prompt.send", session: "s", prompt: "p", content });
+    const early = prompt("é".repeat(600 * 1024));
+    wire().says(hello());
+    await expect(early).rejects.toMatchObject({ code: "too_large", message: /up to 1 MB/ });
+    await expect(prompt("x".repeat(1024 * 1024))).rejects.toMatchObject({ status: 413 });
+    expect(wire().sent).toHaveLength(1); // the follow
+    void prompt("é".repeat(500 * 1024));
+    expect(wire().sent).toHaveLength(2);
   });
 
   it("sends a command again that nobody acknowledged", async () => {

@@ -8,13 +8,17 @@ export const session = (over: Partial<Session> = {}): Session =>
     name: "",
     state: "idle",
     detail: "",
+    since: 1,
+    last_turn: null,
     spec: { directory: "/home/ada/project" },
     by: "ada",
     parent: null,
+    lineage: [],
     created: 1,
     updated: 1,
     archived: false,
     head: 0,
+    news: 0,
     run: null,
     machine: null,
     pid: null,
@@ -24,6 +28,7 @@ export const session = (over: Partial<Session> = {}): Session =>
     mode: null,
     model: null,
     turns: 0,
+    peer_prompts: 0,
     cost_usd: 0,
     estimated_usd: 0,
     tokens: 0,
@@ -50,7 +55,8 @@ export class HubSocket {
   onclose: unknown;
   constructor() {
     HubSocket.last = this;
-    const hello = { t: "hello", epoch: "e", name: "ada", role: "owner", beat_seconds: 15 };
+    const limits = { frame_bytes: 1024 * 1024 };
+    const hello = { t: "hello", epoch: "e", name: "ada", role: "owner", beat_seconds: 15, limits };
     queueMicrotask(() => this.push(hello));
   }
   send(text: string): void {

@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Session } from "../src/api/types";
-import { addNewSession, closeTab, openTab } from "../src/state/tabs";
+import {
+  addNewSession,
+  closeTab,
+  keepConversation,
+  openTab,
+  pathOfTab,
+  splitTab,
+  tabOfPath,
+} from "../src/state/tabs";
 
 const session = (id: string, more: Partial<Session> = {}): Session =>
   ({
@@ -42,10 +50,30 @@ describe("tabs", () => {
     ]);
   });
 
+  it("gives a fork a tab beside the session that it comes from", () => {
+    const fork = session("f", { parent: "a", turns: 0, cli_session: null });
+    const known = fleet(session("a"), session("b"), fork);
+    expect(addNewSession(["a", "b"], known, fork)).toEqual([["a", "f", "b"], undefined]);
+    expect(addNewSession(["b"], known, fork)).toEqual([["b"], undefined]);
+  });
+
   it("opens nothing for a session beside one that works, or on another machine", () => {
     const fresh = session("n");
     expect(addNewSession(["a"], fleet(session("a"), fresh), fresh)).toEqual([["a"], undefined]);
     const far = session("a", { state: "ended", machine: "far" });
     expect(addNewSession(["a"], fleet(far, fresh), fresh)).toEqual([["a"], undefined]);
+  });
+
+  it("keeps the conversation that a CLI has left in a tab before its session's own", () => {
+    expect(keepConversation(["a", "b"], "b", "c1")).toEqual(["a", "b c1", "b"]);
+    expect(keepConversation(["a", "b c1", "b"], "b", "c2")).toEqual(["a", "b c1", "b c2", "b"]);
+    expect(keepConversation(["a", "b c1", "b"], "b", "c1")).toEqual(["a", "b c1", "b"]);
+    expect(keepConversation(["a"], "b", "c1")).toEqual(["a"]);
+  });
+
+  it("has a path for each tab, also with odd ids", () => {
+    for (const tab of ["a", "a c1", "a/b c%1"]) expect(tabOfPath(pathOfTab(tab))).toBe(tab);
+    expect(splitTab("a c1")).toEqual({ session: "a", conversation: "c1" });
+    expect(tabOfPath("/usage")).toBeUndefined();
   });
 });

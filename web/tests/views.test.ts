@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Session, Stored } from "../src/api/types";
+import { isUnread } from "../src/state/readMarks";
 import { Store } from "../src/state/store";
 import { HubSocket, session, stored } from "./support";
 
@@ -112,6 +113,16 @@ describe("the state of a session", () => {
     expect(view()?.head).toBe(3);
     store.markRead("s");
     expect(store.get().read).toEqual({ s: 4 });
+  });
+
+  it("is not unread after events that tell a person nothing", async () => {
+    await start(session({ head: 3, news: 3 }));
+    store.markRead("s");
+    push(stored(4, { kind: "run.link_lost", run: "r", reason: "the hub stopped" }));
+    pushViews(session({ head: 5, news: 3 }));
+    expect(isUnread(store.get(), "s")).toBe(false);
+    push(stored(6, { kind: "said", run: "r", number: 1, line: {} }));
+    expect(isUnread(store.get(), "s")).toBe(true);
   });
 
   it("keeps the offers, which only a session that is read has", async () => {

@@ -14,7 +14,7 @@ from quarterdeck.claude.environment import child_environment
 from quarterdeck.claude.launch import ArgumentFiles, require_support, to_argv, with_inbox_refused
 from quarterdeck.claude.locate import cli_version, find_claude
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.links.base import Link
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.wire.commands import Initialize
@@ -23,10 +23,16 @@ from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.versions import Version
 
 
-async def start_link(
-    options: Options, files: ArgumentFiles, stderr: Callable[[str], None] | None
-) -> tuple[Version | None, SubprocessLink]:
-    """Start the CLI as a process. Raises `LaunchError` or `UnsupportedError` if that fails.
+class CliStart(Value):
+    """All that the start of a CLI needs."""
+
+    command: tuple[str, ...]
+    env: dict[str, str]
+    version: Version | None
+
+
+async def prepare_start(options: Options, files: ArgumentFiles) -> CliStart:
+    """Find the CLI, and make its command line. Raises `LaunchError` or `UnsupportedError`.
 
     `files` holds values that are too long for an argument; it must outlive the process.
     """
@@ -37,19 +43,30 @@ async def start_link(
         require_support(options, version)
     directory = Path(options.cwd or "")
     options = await to_thread.run_sync(with_inbox_refused, options, version, directory)
-    link = await SubprocessLink.start(
-        command,
-        to_argv(options, files),
-        cwd=options.cwd,
+    return CliStart(
+        command=(*command, *to_argv(options, files)),
         env=child_environment(
             env=options.env,
             api_billing=options.api_billing,
             file_checkpointing=options.file_checkpointing,
         ),
+        version=Version.parse(version) if version else None,
+    )
+
+
+async def start_link(
+    options: Options, files: ArgumentFiles, stderr: Callable[[str], None] | None
+) -> tuple[Version | None, SubprocessLink]:
+    """Start the CLI as a process. Raises `LaunchError` or `UnsupportedError` if that fails."""
+    ready = await prepare_start(options, files)
+    link = await SubprocessLink.start(
+        ready.command,
+        cwd=options.cwd,
+        env=ready.env,
         steps=options.stop,
         on_stderr=stderr,
     )
-    return (Version.parse(version) if version else None), link
+    return ready.version, link
 
 
 @runtime_checkable

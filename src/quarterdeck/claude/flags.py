@@ -1,13 +1,16 @@
 """The table of the CLI's flags: which option of `Launch` is which flag, and since when.
 
 Owns facts and no behaviour. `launch` reads it; the reference page lists it; a test tries every
-flag of it on the real CLIs. `SINCE` holds the oldest version on which we saw a flag work, of the
-versions in `TESTED`; an option that is not in it works on all of them.
+flag of it on the real CLIs. The versions are in `flag_versions.toml`, which `tools/find_flags.py`
+makes from the published versions. `SINCE` and `UNTIL` have them by option: an option that is in
+neither works on all versions that are supported.
 """
 
 from __future__ import annotations
 
+import tomllib
 from enum import Enum, auto
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -33,8 +36,6 @@ class Flag(msgspec.Struct, frozen=True):
     option: str
     name: str
     kind: Kind
-    since: str | None = None
-    until: str | None = None
     file_flag: str | None = None  # takes a path in place of a long value
     json: Literal["only", "or path"] | None = None
     word: bool = False  # a name: no blanks, no dash in front
@@ -48,19 +49,19 @@ FLAGS: tuple[Flag, ...] = (
     Flag("fork_session", "--fork-session", Kind.SWITCH),
     Flag("session_id", "--session-id", Kind.VALUE),
     Flag("resume_session_at", "--resume-session-at", Kind.VALUE),
-    Flag("resume_drops_turn", "--resume-drops-turn", Kind.VALUE, since="2.1.325"),
+    Flag("resume_drops_turn", "--resume-drops-turn", Kind.VALUE),
     Flag("session_persistence", "--no-session-persistence", Kind.SWITCH_OFF),
-    Flag("name", "--name", Kind.VALUE, since="2.1.120"),
-    Flag("worktree", "--worktree", Kind.VALUE, since="2.1.62"),
+    Flag("name", "--name", Kind.VALUE),
+    Flag("worktree", "--worktree", Kind.VALUE),
     Flag("model", "--model", Kind.VALUE, word=True),
     Flag("fallback_model", "--fallback-model", Kind.VALUE),
-    Flag("effort", "--effort", Kind.VALUE, word=True, since="2.1.62"),
-    Flag("thinking", "--thinking", Kind.VALUE, word=True, since="2.1.62"),
-    Flag("thinking_display", "--thinking-display", Kind.VALUE, word=True, since="2.1.120"),
+    Flag("effort", "--effort", Kind.VALUE, word=True),
+    Flag("thinking", "--thinking", Kind.VALUE, word=True),
+    Flag("thinking_display", "--thinking-display", Kind.VALUE, word=True),
     Flag("max_thinking_tokens", "--max-thinking-tokens", Kind.NUMBER, least=0),
     Flag("max_turns", "--max-turns", Kind.NUMBER),
     Flag("max_budget_usd", "--max-budget-usd", Kind.NUMBER, least=0.000001),
-    Flag("task_budget", "--task-budget", Kind.NUMBER, since="2.1.120"),
+    Flag("task_budget", "--task-budget", Kind.NUMBER),
     Flag("betas", "--betas", Kind.COMMAS),
     Flag(
         "system_prompt", "--system-prompt", Kind.VALUE,
@@ -74,9 +75,9 @@ FLAGS: tuple[Flag, ...] = (
     Flag("append_system_prompt_file", "--append-system-prompt-file", Kind.VALUE),
     Flag(
         "exclude_dynamic_system_prompt_sections", "--exclude-dynamic-system-prompt-sections",
-        Kind.SWITCH, since="2.1.120",
+        Kind.SWITCH,
     ),
-    Flag("plan_mode_instructions", "--plan-mode-instructions", Kind.VALUE, since="2.1.120"),
+    Flag("plan_mode_instructions", "--plan-mode-instructions", Kind.VALUE),
     Flag("tools", "--tools", Kind.COMMAS_OR_NONE),
     Flag("allowed_tools", "--allowedTools", Kind.COMMAS),
     Flag("disallowed_tools", "--disallowedTools", Kind.COMMAS),
@@ -92,23 +93,46 @@ FLAGS: tuple[Flag, ...] = (
     Flag("agent", "--agent", Kind.VALUE),
     Flag("agents", "--agents", Kind.VALUE, json="only"),
     Flag("disable_slash_commands", "--disable-slash-commands", Kind.SWITCH),
-    Flag("bare", "--bare", Kind.SWITCH, since="2.1.120"),
-    Flag("safe_mode", "--safe-mode", Kind.SWITCH, since="2.1.325"),
-    Flag("restricted", "--restricted", Kind.SWITCH, since="2.1.325"),
+    Flag("bare", "--bare", Kind.SWITCH),
+    Flag("safe_mode", "--safe-mode", Kind.SWITCH),
+    Flag("restricted", "--restricted", Kind.SWITCH),
     Flag("include_partial_messages", "--include-partial-messages", Kind.SWITCH),
     Flag("replay_user_messages", "--replay-user-messages", Kind.SWITCH),
-    Flag("include_hook_events", "--include-hook-events", Kind.SWITCH, since="2.1.120"),
-    Flag("forward_subagent_text", "--forward-subagent-text", Kind.SWITCH, since="2.1.325"),
-    Flag("prompt_suggestions", "--prompt-suggestions", Kind.SWITCH, since="2.1.325"),
-    Flag("session_mirror", "--session-mirror", Kind.SWITCH, since="2.1.120"),
+    Flag("include_hook_events", "--include-hook-events", Kind.SWITCH),
+    Flag("forward_subagent_text", "--forward-subagent-text", Kind.SWITCH),
+    Flag("prompt_suggestions", "--prompt-suggestions", Kind.SWITCH),
+    Flag("session_mirror", "--session-mirror", Kind.SWITCH),
     Flag("json_schema", "--json-schema", Kind.VALUE, json="only"),
     Flag("debug_file", "--debug-file", Kind.VALUE),
-    # From 2.1.121 on the CLI refuses to dial a host other than its maker's.
-    Flag("sdk_url", "--sdk-url", Kind.VALUE, until="2.1.120"),
+    Flag("sdk_url", "--sdk-url", Kind.VALUE),
 )  # fmt: skip
 
-SINCE: dict[str, str] = {flag.option: flag.since for flag in FLAGS if flag.since}
-UNTIL: dict[str, str] = {flag.option: flag.until for flag in FLAGS if flag.until}
+TABLE = Path(__file__).with_name("flag_versions.toml")
+
+
+class _Versions(msgspec.Struct, frozen=True):
+    """The generated file: bounds by the name of the flag."""
+
+    asked: tuple[str, ...]
+    since: dict[str, str]
+    until: dict[str, str]
+
+
+def _by_option(versions: dict[str, str]) -> dict[str, str]:
+    return {flag.option: versions[flag.name] for flag in FLAGS if flag.name in versions}
+
+
+_VERSIONS = msgspec.convert(tomllib.loads(TABLE.read_text(encoding="utf-8")), type=_Versions)
+
+ASKED = _VERSIONS.asked
+"""The versions that the bounds were found with, oldest first."""
+
+SINCE: dict[str, str] = _by_option(_VERSIONS.since)
+"""The first version that has the flag of an option."""
+
+# From 2.1.121 on the CLI still has --sdk-url, but refuses to dial a host other than its maker's.
+UNTIL: dict[str, str] = {**_by_option(_VERSIONS.until), "sdk_url": "2.1.120"}
+"""The last version on which an option works."""
 
 # Flags that the link itself sets; options cannot change them.
 SWITCHED_BY_US = frozenset(

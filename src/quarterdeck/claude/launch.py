@@ -20,7 +20,7 @@ from typing import Literal, Self, TypeVar
 
 import msgspec
 
-from quarterdeck.claude.flags import FLAGS, SINCE, SWITCHED_BY_US, TESTED, UNTIL, Flag, Kind
+from quarterdeck.claude.flags import FLAGS, SINCE, SWITCHED_BY_US, UNTIL, Flag, Kind
 from quarterdeck.domain.errors import UnsupportedError, UsageError
 
 AnyPath = str | os.PathLike[str]
@@ -118,8 +118,13 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         _check_extra(self)
 
 
-FORGETFUL = ((2, 1, 62), (2, 1, 120))
-"""Between these two versions `--continue` looks past the sessions of programs: seen on 2.1.92."""
+FORGETFUL = ((2, 1, 90), (2, 1, 100))
+"""From the one to the other `--continue` looks past the sessions of programs. Both neighbours,
+2.1.89 and 2.1.101, were tried and find them."""
+
+
+ARGUMENT_FOLDER = "quarterdeck-launch-"
+"""How the names of folders of `ArgumentFiles` begin."""
 
 
 class ArgumentFiles:
@@ -137,11 +142,16 @@ class ArgumentFiles:
     def write(self, option: str, text: str) -> str:
         """Keep `text` in a file that only this user can read; gives its path."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="quarterdeck-launch-")
+            self._folder = tempfile.TemporaryDirectory(prefix=ARGUMENT_FOLDER)
         self._count += 1
         path = Path(self._folder.name) / f"{self._count}-{option}"
         path.write_text(text, encoding="utf-8")
         return str(path)
+
+    @property
+    def folder(self) -> str | None:
+        """The folder, if anything was written."""
+        return self._folder.name if self._folder is not None else None
 
     def close(self) -> None:
         """Remove the files. Safe to call twice."""
@@ -179,29 +189,25 @@ def to_argv(launch: Launch, files: ArgumentFiles | None = None) -> list[str]:
 
 
 def require_support(launch: Launch, version: str) -> None:
-    """Raise `UnsupportedError` for an option that `version` is known not to have.
+    """Raise `UnsupportedError` for an option that `version` does not have.
 
-    Four versions are fully known. For a version between two of them, only options that the newer
-    one lacks too are refused; the CLI itself refuses the rest.
+    The CLI would refuse it too, but only after its start, and as an unknown flag. A version that is
+    newer than all in the table is taken to have what the newest of them has.
     """
     numbers = version_numbers(version)
-    if launch.continue_ and FORGETFUL[0] < numbers < FORGETFUL[1]:
+    if launch.continue_ and FORGETFUL[0] <= numbers <= FORGETFUL[1]:
         raise UnsupportedError(
             "continue_ (it would begin a new conversation: name the session with resume)",
             version=version,
         )
-    for option in _chosen_options(launch):
-        if (until := UNTIL.get(option)) and numbers > version_numbers(until):
+    for flag in _chosen_flags(launch):
+        if (until := UNTIL.get(flag.option)) and numbers > version_numbers(until):
             raise UnsupportedError(
-                f"{option} (the last version that has it is {until})", version=version
+                f"{flag.option} ({flag.name}: the last version that has it is {until})",
+                version=version,
             )
-        since = SINCE.get(option)
-        if since is None:
-            continue
-        older = [old for old in TESTED if version_numbers(old) < version_numbers(since)]
-        lacking = max(older, key=version_numbers)
-        if numbers <= version_numbers(lacking):
-            raise UnsupportedError(option, version=version, since=since)
+        if (since := SINCE.get(flag.option)) and numbers < version_numbers(since):
+            raise UnsupportedError(f"{flag.option} ({flag.name})", version=version, since=since)
 
 
 def _arguments(flag: Flag, value: object, files: ArgumentFiles | None) -> list[str]:
@@ -243,12 +249,10 @@ def _argument(flag: Flag, value: str, files: ArgumentFiles | None) -> str:
     return f"{flag.file_flag}={files.write(flag.option, value)}"
 
 
-def _chosen_options(launch: Launch) -> list[str]:
-    """The options that differ from the defaults; the defaults work on every version."""
+def _chosen_flags(launch: Launch) -> list[Flag]:
+    """The flags of options that differ from the defaults, which work on every version."""
     plain = Launch()
-    return [
-        flag.option for flag in FLAGS if getattr(launch, flag.option) != getattr(plain, flag.option)
-    ]
+    return [flag for flag in FLAGS if getattr(launch, flag.option) != getattr(plain, flag.option)]
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -350,16 +354,22 @@ HAS_INBOX = (2, 1, 224)
 AnyLaunch = TypeVar("AnyLaunch", bound=Launch)
 
 
-def with_inbox_refused(launch: AnyLaunch, version: str | None, directory: Path) -> AnyLaunch:
+def with_inbox_refused(
+    launch: AnyLaunch, version: str | None, directory: Path, *, always: bool = False
+) -> AnyLaunch:
     """The same launch, with the CLI's cross-session inbox refused where the version has one.
 
     A version that is not known may have one. Settings in a file are read, relative to the folder
-    that the CLI starts in, and passed as text. Raises `UsageError` if they cannot be read.
+    that the CLI starts in, and passed as text. Settings that decide about the inbox themselves are
+    obeyed; with `always`, they may only refuse it too. Raises `UsageError` if they do not, or if
+    they cannot be read.
     """
     if version is not None and version_numbers(version) < HAS_INBOX:
         return launch
     settings = read_settings(launch.settings, directory)
     if INBOX in settings:
+        if always and bytes(settings[INBOX]).strip() != bytes(REFUSE):
+            raise UsageError(f"settings: {INBOX} needs cross_session as well")
         return launch
     text = msgspec.json.encode({**settings, INBOX: REFUSE}).decode()
     return msgspec.structs.replace(launch, settings=text)

@@ -8,6 +8,7 @@ document becomes a `HubRefused`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -19,7 +20,7 @@ from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.command_table import row_of
 from quarterdeck.protocol.commands import AnyCommand, Outcome
-from quarterdeck.protocol.machine_requests import Changes, Folders, Settled
+from quarterdeck.protocol.machine_requests import Changes, Folders, Settled, StoredFile
 from quarterdeck.protocol.problems import Problem
 from quarterdeck.protocol.shapes import (
     AskList,
@@ -27,6 +28,7 @@ from quarterdeck.protocol.shapes import (
     Health,
     MachineList,
     Me,
+    NewFile,
     ProjectList,
     PromptList,
     SessionChanges,
@@ -61,6 +63,8 @@ class HubAddress(Value):
     token: str
     insecure: bool = False
     """Whether plain HTTP to another machine is used."""
+    ca_file: Path | None = None
+    """The only certificate authority to trust, a PEM file; None: those of the system."""
 
     def __post_init__(self) -> None:
         """Refuse an address that is not one of a hub, or that would show the token to others."""
@@ -156,6 +160,11 @@ def settle(session: str, action: WorktreeAction) -> Call[Settled]:
     return send("POST", at(session, "worktree"), Settled, action)
 
 
+def put_file(session: str, path: str, data: bytes) -> Call[StoredFile]:
+    """Store a file in a session's folder."""
+    return send("POST", at(session, "files"), StoredFile, NewFile(path=path, data=data))
+
+
 # --- queries -------------------------------------------------------------------------------------
 
 
@@ -184,9 +193,9 @@ def diff(session: str) -> Call[Changes]:
     return get(at(session, "diff"), Changes)
 
 
-def asks(session: str | None = None) -> Call[AskList]:
-    """The open questions, oldest first."""
-    return get("/api/asks", AskList, {"session": session})
+def asks(session: str | None = None, *, ended: bool = False) -> Call[AskList]:
+    """The open questions, oldest first; also (`ended`) those whose agent has ended."""
+    return get("/api/asks", AskList, {"session": session, "ended": "true" if ended else None})
 
 
 def audit(session: str | None = None, after: int = 0) -> Call[EventPage]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -24,6 +25,7 @@ from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.protocol.shapes import Health, Me, ProjectShape
 from quarterdeck.protocol.usage import UsageBy, UsageReport
 from quarterdeck.protocol.views import AskView, EventShape, MachineView, SessionShape
+from quarterdeck.runtime.client_tls import client_context
 
 if TYPE_CHECKING:
     import httpx2
@@ -37,6 +39,8 @@ URL_VARIABLE = "QUARTERDECK_URL"
 TOKEN_VARIABLE = "QUARTERDECK_TOKEN"  # noqa: S105 - the name of a variable
 INSECURE_VARIABLE = "QUARTERDECK_INSECURE"
 """`1` allows plain HTTP to another machine."""
+CA_VARIABLE = "QUARTERDECK_CA_FILE"
+"""The only certificate authority to trust."""
 
 T = TypeVar("T")
 
@@ -48,13 +52,25 @@ class HubClient:
             session = await hub.create(SessionSpec(directory="/work"), prompt="Run the tests.")
 
     Methods raise `HubRefused` where the hub refuses, `LinkRefused` where no hub answers. Plain HTTP
-    to another machine is refused unless `insecure` is set.
+    to another machine is refused unless `insecure` is set. `ca_file` is the only certificate
+    authority to trust, as `serve --tls auto` makes one.
     """
 
     def __init__(
-        self, address: str, token: str, *, timeout: float = SECONDS, insecure: bool = False
+        self,
+        address: str,
+        token: str,
+        *,
+        timeout: float = SECONDS,
+        insecure: bool = False,
+        ca_file: str | Path | None = None,
     ) -> None:
-        self.where = HubAddress(address=address, token=token, insecure=insecure)
+        self.where = HubAddress(
+            address=address,
+            token=token,
+            insecure=insecure,
+            ca_file=None if ca_file is None else Path(ca_file),
+        )
         self._timeout = timeout
         self._http: httpx2.AsyncClient | None = None
         self._stack = AsyncExitStack()
@@ -67,7 +83,12 @@ class HubClient:
             if not given.get(name):
                 raise UsageError(f"the environment variable {name} is not set")
         insecure = given.get(INSECURE_VARIABLE) == "1"
-        return cls(given[URL_VARIABLE], given[TOKEN_VARIABLE], insecure=insecure)
+        return cls(
+            given[URL_VARIABLE],
+            given[TOKEN_VARIABLE],
+            insecure=insecure,
+            ca_file=given.get(CA_VARIABLE) or None,
+        )
 
     async def __aenter__(self) -> Self:
         import httpx2  # a fifth of a second, for who follows the stream only
@@ -79,7 +100,9 @@ class HubClient:
                 trust_env=False,  # a proxy knows nothing of a hub on loopback
                 follow_redirects=False,
                 # The certificates of authorities take 25 ms to load: not for a hub without TLS.
-                verify=self.where.base.startswith("https:"),
+                verify=client_context(self.where.ca_file)
+                if self.where.base.startswith("https:")
+                else False,
             )
         )
         return self
@@ -111,6 +134,26 @@ class HubClient:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise LinkRefused(f"no hub answers at {self.where.base}: {error}") from error
         return call.decode(answer.status_code, answer.content, self.where.base)
+
+    async def download(self, path: str, *, largest: int) -> bytes:
+        """The contents at a path of the API. Raises `UsageError` if they are larger."""
+        import httpx2
+
+        if self._http is None:
+            raise UsageError("the client is not open: use it with `async with`")
+        found = bytearray()
+        try:
+            headers = {"Authorization": f"Bearer {self.where.token}"}
+            async with self._http.stream("GET", path, headers=headers) as answer:
+                async for piece in answer.aiter_bytes():
+                    found += piece
+                    if len(found) > largest:
+                        raise UsageError(f"it is larger than {largest} bytes")
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise LinkRefused(f"no hub answers at {self.where.base}: {error}") from error
+        if answer.status_code >= 400:
+            raise calls.HubRefused(calls.problem_in(answer.status_code, bytes(found)))
+        return bytes(found)
 
     async def submit(self, command: AnyCommand) -> Outcome:
         """Send any command."""
@@ -153,9 +196,9 @@ class HubClient:
 
     # --- the hub -------------------------------------------------------------------------------
 
-    async def asks(self, session: str | None = None) -> tuple[AskView, ...]:
-        """The open questions, oldest first."""
-        return (await self.call(calls.asks(session))).asks
+    async def asks(self, session: str | None = None, *, ended: bool = False) -> tuple[AskView, ...]:
+        """The open questions, oldest first; also (`ended`) those whose agent has ended."""
+        return (await self.call(calls.asks(session, ended=ended))).asks
 
     async def audit(self, session: str | None = None) -> AsyncIterator[EventShape]:
         """The audit log, oldest entry first."""

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlencode
 
 import anyio
 import msgspec
@@ -35,7 +36,7 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import Answer, Outcome
-from quarterdeck.protocol.machine_requests import Changes, Settled
+from quarterdeck.protocol.machine_requests import Changes, Settled, StoredFile
 from quarterdeck.protocol.shapes import SessionChanges, WorktreeAction
 from quarterdeck.protocol.stream_frames import Live
 from quarterdeck.protocol.views import AskView, EventShape, PromptView, SessionShape
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from quarterdeck.client.hub import HubClient
     from quarterdeck.wire.base import Message
 
+LARGEST_EXPORT = 256 * 1024 * 1024
 TAIL = 1000
 """Events that are kept for the readers of one session."""
 
@@ -213,6 +215,15 @@ class SessionClient:
     async def changes(self) -> Changes:
         """What it has changed in its folder."""
         return await self.hub.call(calls.diff(self.id))
+
+    async def export(self, form: str = "markdown", *, largest: int = LARGEST_EXPORT) -> bytes:
+        """The session as a file: `markdown`, `html`, or `json`, its events, one per line."""
+        path = f"{calls.at(self.id, 'export')}?{urlencode({'format': form})}"
+        return await self.hub.download(path, largest=largest)
+
+    async def put_file(self, path: str, data: bytes) -> StoredFile:
+        """Store a file in its folder. One that is there is not replaced."""
+        return await self.hub.call(calls.put_file(self.id, path, data))
 
     async def settle(self, action: WorktreeAction) -> Settled:
         """Merge, keep or discard its worktree."""

@@ -34,8 +34,10 @@ from quarterdeck.protocol.stream_frames import (
     Live,
     Order,
     ServerFrame,
+    Unfollow,
     Views,
 )
+from quarterdeck.runtime.client_tls import client_context
 
 OPEN_SECONDS = 15.0
 COMMAND_SECONDS = 60.0
@@ -82,6 +84,10 @@ class HubStream:
         await self._send(
             Follow(id=self._id(), sessions=sessions, epoch=wanted, all=all, live=live, views=views)
         )
+
+    async def unfollow_all(self) -> None:
+        """Follow no session any more. The answer is a frame: `Following`."""
+        await self._send(Unfollow(id=self._id(), all=True))
 
     async def do(self, command: AnyCommand, seconds: float = COMMAND_SECONDS) -> Outcome:
         """Send a command and wait for its answer. Another task must be reading `frames`.
@@ -159,6 +165,7 @@ async def open_stream(where: HubAddress) -> AsyncIterator[HubStream]:
             additional_headers={"Authorization": f"Bearer {where.token}"},
             compression=None,
             proxy=None,
+            ssl=client_context(where.ca_file) if url.startswith("wss:") else None,
             max_size=LARGEST_FRAME,
             open_timeout=OPEN_SECONDS,
             close_timeout=2.0,

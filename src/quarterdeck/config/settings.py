@@ -15,6 +15,7 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.projects import Amount, Count, PlacePath, Project
 from quarterdeck.protocol.sandbox import PROTECT, SandboxMode, SandboxSettings
+from quarterdeck.protocol.schedules import InboundHook, Schedule
 
 AT_START = {"at_start": True}
 SECRET = {"secret": True}
@@ -35,15 +36,18 @@ class ServerSettings(Section):
     port: Annotated[int, Meta(ge=0, le=65535, extra=AT_START)] = 8765
     certificate: Annotated[PlacePath | None, Meta(extra=AT_START)] = None
     key: Annotated[PlacePath | None, Meta(extra=AT_START)] = None
+    tls: Annotated[Literal["auto"] | None, Meta(extra=AT_START)] = None
     hosts: tuple[Text, ...] = ()
     origins: tuple[Text, ...] = ()
     proxies: tuple[Text, ...] = ()
     insecure: Annotated[bool, Meta(extra=AT_START)] = False
 
     def __post_init__(self) -> None:
-        """Refuse half a certificate."""
+        """Refuse half a certificate, and two."""
         if self.key is not None and self.certificate is None:
             raise UsageError("key: a key needs a certificate")
+        if self.tls is not None and self.certificate is not None:
+            raise UsageError("tls: auto makes a certificate itself; leave out `certificate`")
 
 
 class LogSettings(Section):
@@ -119,6 +123,68 @@ class RunnerSettings(Section):
     memory_floor_mb: Annotated[int, Meta(ge=0, extra=AT_START)] = 512
 
 
+class RelaySettings(Section):
+    """The relay for frontends that speak the CLI's own lines."""
+
+    enabled: bool = False
+    port: Annotated[Annotated[int, Meta(ge=1, le=65535)] | None, Meta(extra=AT_START)] = None
+    allow_origins: tuple[Text, ...] = ()
+    role: Literal["viewer", "operator"] = "viewer"
+
+
+class AgentsSettings(Section):
+    """How much agents may do to the agents that they start."""
+
+    depth: Annotated[int, Meta(ge=1, le=8)] = 2
+    children: Annotated[int, Meta(ge=1, le=100)] = 8
+    spawns_per_hour: Annotated[int, Meta(ge=1, le=1000)] = 20
+    messages_per_hour: Annotated[int, Meta(ge=1, le=10_000)] = 60
+    family_messages_per_hour: Annotated[int, Meta(ge=1, le=100_000)] = 200
+
+
+TimeOfDay = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+TimesOfDay = Annotated[
+    str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
+]
+
+
+class TelegramSettings(Section):
+    """The Telegram bot. Without a token there is none."""
+
+    token_file: Annotated[PlacePath | None, Meta(extra=AT_START)] = None
+    users: tuple[int, ...] = ()
+    api: Annotated[Annotated[str, Meta(pattern="^https?://")] | None, Meta(extra=AT_START)] = None
+    webhook_url: Annotated[
+        Annotated[str, Meta(pattern="^https?://")] | None, Meta(extra=AT_START)
+    ] = None
+    webhook_host: Annotated[str, Meta(min_length=1, extra=AT_START)] = "127.0.0.1"
+    webhook_port: Annotated[int, Meta(ge=1, le=65535, extra=AT_START)] = 8081
+    project: Text | None = None
+    directory: PlacePath | None = None
+    model: Text | None = None
+    mode: Literal["default", "acceptEdits", "plan", "auto", "dontAsk"] | None = None
+    effort: Text | None = None
+    verbose: Literal["quiet", "normal", "verbose"] | None = None
+    drafts: bool | None = None
+    rich: bool | None = None
+    trigger: Literal["all", "mentions"] | None = None
+    approve: tuple[Text, ...] = ()
+    cooldown: bool | None = None
+    cooldown_seconds: Amount = 30.0
+    sends: tuple[Literal["commands", "diffs", "answers", "plans"], ...] | None = None
+    quiet_hours: TimesOfDay | None = None
+    daily_summary: TimeOfDay | None = None
+    timezone: Text | None = None
+    transcription_url: Annotated[str, Meta(pattern="^https?://")] | None = None
+    transcription_key_file: PlacePath | None = None
+    transcription_model: Text = "whisper-1"
+
+    def __post_init__(self) -> None:
+        """Refuse a bot that nobody may talk to."""
+        if self.token_file is not None and not self.users:
+            raise UsageError("users: name the Telegram users who may talk to the bot")
+
+
 class SandboxDefaults(SandboxSettings):
     """The sandbox of sessions that say nothing themselves, nor does their project."""
 
@@ -144,5 +210,10 @@ class Settings(Section):
     runner: RunnerSettings = RunnerSettings()
     roots: RootSettings = RootSettings()
     sandbox: SandboxDefaults = SandboxDefaults()
+    relay: RelaySettings = RelaySettings()
+    agents: AgentsSettings = AgentsSettings()
+    telegram: TelegramSettings = TelegramSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
+    schedules: tuple[Schedule, ...] = ()
+    inbound: tuple[InboundHook, ...] = ()
     projects: dict[str, Project] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 
@@ -16,6 +17,13 @@ def new_id(*, now: float | None = None) -> str:
     milliseconds = int((time.time() if now is None else now) * 1000)
     chance = int.from_bytes(os.urandom(10), "big")
     return _digits(milliseconds, _TIME_DIGITS) + _digits(chance, _CHANCE_DIGITS)
+
+
+def derived_id(now: float, *facts: str) -> str:
+    """An id that is always the same for the same time and facts, for commands that are repeated."""
+    digest = hashlib.blake2b("\0".join(facts).encode(), digest_size=10).digest()
+    made = _digits(int(now * 1000), _TIME_DIGITS)
+    return made + _digits(int.from_bytes(digest, "big"), _CHANCE_DIGITS)
 
 
 def is_id(text: str) -> bool:

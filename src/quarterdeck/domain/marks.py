@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
+
+from quarterdeck.domain.look_alikes import suspicious
 
 LONGEST_INDENT = 80
 """Blanks at the beginning of a line that are shown as they are: code is indented so."""
@@ -19,6 +22,8 @@ MOST_EMPTY_LINES = 3
 MOST_REPEATS = 3
 """The same mark so many times in a row is written out; more are counted."""
 MOST_COMBINING = 3
+MOST_MARKS = 1000
+"""Characters of a long text whose code is written out."""
 
 MARKED: tuple[tuple[int, int], ...] = (
     (0x0000, 0x0008),  # control characters but for tab and newline
@@ -83,9 +88,39 @@ _JOINED = re.compile("[\u0620-\u08ff\u0900-\u0dff]")
 """Letters of scripts that are written with joiners: Arabic and its relatives, those of India."""
 
 
-def mark_invisible(text: str) -> str:
-    """The text with a visible mark for each invisible character. Newlines and tabs stay."""
-    return "".join(_pieces(text))
+def mark_invisible(text: str, *, code: bool = False) -> str:
+    """The text with a visible mark for each invisible character. Newlines and tabs stay.
+
+    Characters that look like ASCII ones are marked too: in code all of them, in prose those within
+    a word of ASCII letters.
+    """
+    return "".join(_pieces(_without_look_alikes(text, code=code)))
+
+
+def _without_look_alikes(text: str, *, code: bool) -> str:
+    pieces: list[str] = []
+    at = 0
+    for place in suspicious(text, code=code):
+        pieces += text[at:place], f"⟨U+{ord(text[place]):04X}⟩"
+        at = place + 1
+    return "".join(pieces) + text[at:]
+
+
+def mark_characters(text: str, most: int = MOST_MARKS) -> str:
+    """The text with a visible mark for each invisible character; blanks and line ends stay.
+
+    For long texts that nobody decides by, such as an export: it takes little time whatever the text
+    has. After `most` marks the others do not say which character it was.
+    """
+    pieces: list[str] = []
+    at = 0
+    for match in islice(_ONE.finditer(text), most):
+        start, end = match.span()
+        character = match[0]
+        usual = _in_place(character, text[start - 1 : start] if start else "", text[end : end + 1])
+        pieces += text[at:start], character if usual else f"⟨U+{ord(character):04X}⟩"
+        at = end
+    return "".join(pieces) + _ONE.sub("⟨?⟩", text[at:])
 
 
 def replace_invisible(text: str, mark: str, *, keep: str = "") -> str:

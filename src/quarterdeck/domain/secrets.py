@@ -1,7 +1,8 @@
 """Masks for tokens, keys, passwords, and the headers that carry them.
 
 `redact` is for every log. It recognises secrets by their form, so it is the last line of defence:
-code should not log a secret in the first place.
+code should not log a secret in the first place. Agents and strangers write what it reads, so each
+pattern takes time in proportion to the text.
 
 `mask_tokens` is for everything that readers get. It masks tokens of the hub only, and keeps the
 rest of an agent's output as it is.
@@ -21,7 +22,11 @@ _LOOKS = (
     (re.compile(r"\bsk-[\w-]{8,}"), f"sk-{HIDDEN}"),
     (re.compile(r"\b(gh[pousr]|github_pat|glpat|xox[abpsr])([_-])[\w-]{10,}"), rf"\1\2{HIDDEN}"),
     (re.compile(r"\bAKIA[0-9A-Z]{16}\b"), f"AKIA{HIDDEN}"),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+"), f"eyJ{HIDDEN}"),
+    (
+        # A try at each `eyJ` of a long word would take the square of its length.
+        re.compile(r"(?<![\w-])((?:[\w-]{0,64}?-)?)eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]++"),
+        rf"\1eyJ{HIDDEN}",
+    ),
     (re.compile(r"(://)[^/\s@]+@"), rf"\1{HIDDEN}@"),
     (
         re.compile(
@@ -33,7 +38,7 @@ _LOOKS = (
     ),
     (
         re.compile(
-            r"(\w*(?:token|secret|password|passwd|api_?key|access_?key|credentials?))"
+            r"((?:token|secret|password|passwd|api_?key|access_?key|credentials?))"
             r"(['\"]?\s*[:=]\s*['\"]?)[^\s'\",;)}]{4,}",
             re.IGNORECASE,
         ),

@@ -1,4 +1,7 @@
-"""The way all our structs are: frozen, and with fields that are named when they are given."""
+"""The way our structs are: frozen, and with fields that are named when they are given.
+
+`Mutable` is the exception: the parts of a state that is changed in place and stored.
+"""
 
 from __future__ import annotations
 
@@ -34,3 +37,11 @@ class NamedFields(StructMeta):
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Value(Struct, frozen=True, omit_defaults=True, metaclass=NamedFields):
     """A frozen struct with keyword-only fields. Fields equal to their default are not encoded."""
+
+
+@dataclass_transform(field_specifiers=(field,))
+class Mutable(Struct, omit_defaults=True):
+    """The state of something, which changes in place. It can be stored as JSON, and read again.
+
+    All that it holds is a field, so that nothing is forgotten when it is stored.
+    """

@@ -175,6 +175,8 @@ def read_event(event: ev.Event, at: int) -> Prompt | Notice | Line | None:
             return Line(at=at, message=from_cli(bytes(line)))
         case ev.Recalled(run=run, line=line):
             message = from_cli(bytes(line))
+            if is_placeholder(message):
+                return None
             if run != ev.IMPORTED:
                 return Line(at=at, message=message)
             if isinstance(message, Assistant | User):
@@ -185,6 +187,18 @@ def read_event(event: ev.Event, at: int) -> Prompt | Notice | Line | None:
             return Line(at=at, message=message)
         case _:
             return _notice(event, at)
+
+
+def is_placeholder(message: Message) -> bool:
+    """Whether this is the answer that the CLI puts behind a turn that was cut off.
+
+    It is in the transcript of a resumed session, for the model only.
+    """
+    return (
+        isinstance(message, Assistant)
+        and message.message.model == "<synthetic>"
+        and message.text == "No response requested."
+    )
 
 
 def _prompt(body: UserBody, at: int, *, id_: str = "", by: str = "") -> Prompt:
@@ -215,6 +229,8 @@ def _notice(event: ev.Event, at: int) -> Notice | None:
             return notice(f"a new conversation was started by {one_line(by, NAME)}")
         case ev.BudgetReached():
             return notice(sentence(event), "bad")
+        case ev.PeerPrompted(text=text):
+            return notice(f"another Claude session ({peer_of(event)}) prompted: {text}", "warn")
         case ev.Alarmed(text=text, action=action):
             done = f" ({one_line(action, REASON)})" if action else ""
             return notice(f"{one_line(text, REASON)}{done}", "bad")
@@ -278,6 +294,12 @@ def _change(event: ev.Event) -> tuple[str, Tone] | None:
             return f"a prompt was cancelled by {one_line(by, NAME)}", "plain"
         case _:
             return None
+
+
+def peer_of(event: ev.PeerPrompted) -> str:
+    """Who has sent a prompt without the hub, in a few words."""
+    process = f"process {event.pid}" if event.pid is not None else "an unknown process"
+    return f"{event.name}, {process}" if event.name else process
 
 
 def prompt_body(content: Raw) -> UserBody:

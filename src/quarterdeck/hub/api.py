@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
@@ -18,6 +19,18 @@ from quarterdeck.protocol.views import MachineView as MachineView
 if TYPE_CHECKING:
     from quarterdeck.hub.permissions.service import PolicyService
     from quarterdeck.hub.workers import Workers
+
+
+class Piece(Value):
+    """A line of a CLI that is not journalled: a piece of a message that is being generated."""
+
+    session: str
+    run: str
+    number: int
+    """Counts the lines of its run, as `Said` does."""
+    after: int
+    """The number of the last journalled line before it."""
+    line: bytes
 
 
 class HubApi(Protocol):
@@ -63,8 +76,11 @@ class HubApi(Protocol):
     async def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Stored]:
         """A session's history, a page at a time. Raises `NotFound`."""
 
-    async def asks(self, *, session: str | None = None) -> list[AskView]:
-        """The open questions, oldest first."""
+    async def asks(self, *, session: str | None = None, ended: bool = False) -> list[AskView]:
+        """The open questions, oldest first.
+
+        With `ended` also those whose agent has ended: an answer resumes the session.
+        """
 
     async def audit(
         self, *, session: str | None = None, after: int = 0, limit: int = 1000
@@ -97,4 +113,12 @@ class HubApi(Protocol):
         """The text so far of the blocks that are still being made: all that `live` gave of them.
 
         A block is left out as soon as its whole message is on its way into the journal.
+        """
+
+    def pieces(self, listener: Callable[[Piece], None]) -> Callable[[], None]:
+        """Have `listener` called, in the loop and at once, with each line that is not journalled.
+
+        It must be quick and must not raise. A piece may be given twice, with the same number. It
+        may come before the journalled lines that precede it: see `Piece.after`. Call what is given
+        back to have it end.
         """

@@ -20,9 +20,13 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub import session_answers, session_commands
-from quarterdeck.hub.api import Deltas, MachineView
+from quarterdeck.hub.agent_tokens import agent_token, read_agent_token
+from quarterdeck.hub.api import Deltas, MachineView, Piece
+from quarterdeck.hub.cli_access import CliAccess
+from quarterdeck.hub.cli_tokens import CliTokens
+from quarterdeck.hub.ended_asks import waiting_asks
 from quarterdeck.hub.inbound_clis import InboundClis
-from quarterdeck.hub.lines import content_of
+from quarterdeck.hub.lines import take_content
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.loaded import LoadedSessions
 from quarterdeck.hub.permissions.deadlines import overdue
@@ -58,6 +62,8 @@ CLOCK_SECONDS = 1.0
 """How often questions that may not wait for ever are looked at."""
 RESTORED_AT_ONCE = 10_000
 """Events that are folded before the hub serves, of all sessions together: a third of a second."""
+STOP_SECONDS = 3.0
+"""How long the snapshots of all sessions may take when the hub stops."""
 CLOCK_AT_ONCE = 16
 """Sessions that are looked at before others may go on."""
 
@@ -71,8 +77,10 @@ class _AllMachines:
         dialled: InboundClis,
         run_env: Callable[[str], Mapping[str, str]],
         sandbox: Callable[[str, SessionSpec], SandboxRequest],
+        agent_token: Callable[[str, str], str],
     ) -> None:
         self._runners = runners
+        self._agent_token = agent_token
         self._dialled = dialled
         self._run_env = run_env
         self._sandbox = sandbox
@@ -82,7 +90,8 @@ class _AllMachines:
         sandbox = self._sandbox(session, spec)
         if more := self._run_env(run):
             spec = replace(spec, env={**more, **spec.env})
-        return self._runners.start(run, session, spec, origin, sandbox)
+        token = self._agent_token(session, run) if spec.agents else ""
+        return self._runners.start(run, session, spec, origin, sandbox, token)
 
     def attach(self, run: str, session: str, machine: str, *, said: int) -> RunPort:
         """Take hold of a run where it is."""
@@ -100,6 +109,7 @@ class Hub:
         check_runner: Callable[[str], str | None],
         *,
         cli_secret: bytes | None = None,
+        cli_tokens: CliTokens | None = None,
         machines: Machines | None = None,
         run_env: Callable[[str], Mapping[str, str]] = lambda _: {},
         limits: Limits | None = None,
@@ -111,11 +121,16 @@ class Hub:
         """`run_env` gives variables for the CLI of a run, by its id."""
         self._elsewhere = elsewhere
         self.runners = Runners(self._owner, check_runner)
-        self.dialled = InboundClis(
-            cli_secret or os.urandom(32), self._owner, self._adopt, self._said_at_root
-        )
+        self._secret = cli_secret or os.urandom(32)
+        tokens = cli_tokens or CliTokens(self._secret)
+        self.dialled = InboundClis(tokens, self._owner, self._adopt, self._said_at_root)
+        self.cli_access = CliAccess(self.dialled, self.session, self._find)
         self._machines = machines or _AllMachines(
-            self.runners, self.dialled, run_env, self._sandbox_of
+            self.runners,
+            self.dialled,
+            run_env,
+            self._sandbox_of,
+            lambda session, run: agent_token(self._secret, session, run),
         )
         self._journal = journal
         self._sessions = LoadedSessions()
@@ -136,7 +151,7 @@ class Hub:
         """What the machine of a session is asked for, by the rules that hold now."""
         view = self.view(id_)
         rules = owners_rules(self.policies.rules_for(spec), self.policies.grants)
-        return sandbox_request(spec, rules, view.by if view else "")
+        return sandbox_request(spec, rules, view.user if view else "")
 
     def _owner(self, id_: str) -> ProcessEvents | None:
         session = self._sessions.get(id_)
@@ -154,6 +169,8 @@ class Hub:
                 self.dialled.run_in(tasks)
                 yield
         finally:
+            with anyio.move_on_after(STOP_SECONDS, shield=True):
+                await self._store_snapshots()
             await self.workers.close()
 
     async def _take_up(self) -> list[Session]:
@@ -164,10 +181,11 @@ class Hub:
         while page := await self._journal.summaries(after=after, limit=500, archived=None):
             after = page[-1].session
             for view in page:
+                self._supervisor.know(view)
                 if view.run is None and not self._supervisor.restarts(view):
                     continue
                 session = self._sessions.keep(self._make(view.session, view))
-                events = view.head - view.run_began
+                events = await session.events_to_fold()
                 if events <= left or view.machine == DIALLED:  # which CLI it is, the run tells
                     left -= events
                     await session.restore()
@@ -186,13 +204,20 @@ class Hub:
             ) as error:  # the next command tries again, and fails with the reason
                 log.error("session %s cannot be restored: %s", session.id, error)
 
+    async def _store_snapshots(self) -> None:
+        """Before an orderly stop: the next start then has less to fold."""
+        for session in self._sessions:
+            if session.needs_snapshot:
+                async with session.in_order():
+                    await session.store_snapshot()
+
     # --- commands ------------------------------------------------------------------------------
 
     async def submit(self, command: AnyCommand) -> Outcome:
         """Do what a command asks for."""
         match command:
             case cmd.CreateSession():
-                return await self._create(command)
+                return await self.spawn(command)
             case cmd.ForkSession():
                 return await self._fork(command)
             case cmd.DeleteSession():
@@ -206,23 +231,44 @@ class Hub:
             await self._check_owner(session)
         return await HANDLERS[type(command)](session, command)
 
-    async def _create(self, command: cmd.CreateSession) -> Outcome:
+    def agent_of(self, token: str) -> SessionView | None:
+        """The session whose agent has this token; None for a wrong one, or if its run has ended."""
+        found = read_agent_token(self._secret, token)
+        view = self.view(found.session) if found is not None else None
+        if found is None or view is None or view.run != found.run or not view.spec.agents:
+            return None
+        return view
+
+    async def spawn(
+        self, command: cmd.CreateSession, lineage: tuple[str, ...] = (), person: str = ""
+    ) -> Outcome:
+        """Create a session, for a person or for the agent of the last session of a lineage.
+
+        The spec of an agent is taken as it is: what it inherits is complete.
+        """
         id_ = command.session or new_id()
         if "." in id_:
             raise UsageError("session: an id has no dot")
+        events: list[Event] = []
+        prompt = None
+        if command.prompt:  # first: a large one takes a while, and another task may be faster
+            prompt = command.prompt_id or new_id()
+            content = await take_content(command.prompt)
+            events.append(PromptQueued(prompt=prompt, content=content, by=command.by))
         known = id_ in self._sessions or await self._journal.summary(id_) is not None
         if known or id_ in self._sessions:  # another task may have been faster while we read
             return Outcome(session=id_, repeated=True)
-        created = SessionCreated(spec=self.worktree_service.resolve(command.spec), by=command.by)
+        spec = command.spec if lineage else self._resolve(command.spec)
+        created = SessionCreated(spec=spec, by=command.by, lineage=lineage, person=person)
         self.policies.check(created.spec.policy)
-        events: list[Event] = []
-        prompt = None
-        if command.prompt:
-            prompt = command.prompt_id or new_id()
-            content = content_of(command.prompt)
-            events.append(PromptQueued(prompt=prompt, content=content, by=command.by))
         await self._begin(id_, created, events, Origin(cli_session=command.cli_session))
         return Outcome(session=id_, prompt=prompt)
+
+    def _resolve(self, spec: SessionSpec) -> SessionSpec:
+        """The spec of a person's session, with the defaults of its project and of its policy."""
+        spec = self.worktree_service.resolve(spec)
+        given = any(policy.agents for policy in self.policies.rules_for(spec).policies)
+        return replace(spec, agents=True) if given and not spec.agents else spec
 
     def _said_at_root(self, id_: str, run: str, uuid: str) -> bool:
         session = self._sessions.get(id_)
@@ -322,10 +368,13 @@ class Hub:
         await self.session(session)
         return await self._journal.read(session, after=after, limit=limit)
 
-    async def asks(self, *, session: str | None = None) -> list[AskView]:
-        """The open questions."""
+    async def asks(self, *, session: str | None = None, ended: bool = False) -> list[AskView]:
+        """The open questions; also (`ended`) those whose agent has ended and that wait still."""
         asks = await self._journal.open_asks()
-        return [ask for ask in asks if session is None or ask.session == session]
+        if ended:
+            asks += await waiting_asks(self._journal, session)
+        found = [ask for ask in asks if session is None or ask.session == session]
+        return sorted(found, key=lambda ask: ask.at)
 
     async def audit(
         self, *, session: str | None = None, after: int = 0, limit: int = 1000
@@ -356,6 +405,10 @@ class Hub:
     def so_far(self, session: str) -> tuple[Deltas, ...]:
         """The text of messages that are still being made."""
         return self._live.so_far(session)
+
+    def pieces(self, listener: Callable[[Piece], None]) -> Callable[[], None]:
+        """Lines that are not journalled, as they come."""
+        return self._live.listen_to_pieces(listener)
 
     # --- inside --------------------------------------------------------------------------------
 

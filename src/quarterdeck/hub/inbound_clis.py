@@ -13,8 +13,6 @@ the session whose CLI dialled `/` and said that message. Whoever proves nothing 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import logging
 import time
 from collections import deque
@@ -24,17 +22,21 @@ from functools import partial
 
 import anyio
 import msgspec
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from quarterdeck.domain.errors import JournalError, LinkClosed
 from quarterdeck.domain.ids import is_id, new_id
 from quarterdeck.domain.structs import Value
+from quarterdeck.hub.cli_tokens import ROOT, CliTokens, is_token
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.runners import address_of
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.accept import CliEndpoint, LinkAccess
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
+from quarterdeck.links.websocket.held import HeldSocket
 from quarterdeck.links.websocket.link import FIRST_SECONDS, WebSocketLink
+from quarterdeck.protocol.runner_frames import Recall
 from quarterdeck.wire.line_reader import LineReader, OversizedLine
 from quarterdeck.wire.outbound import UpdateEnvironment
 
@@ -43,6 +45,9 @@ log = logging.getLogger(__name__)
 OWN_PATH = "/v1/ws/"
 ROOT_EVENTS = "/events"
 """Where a CLI that dialled `/` posts what it says, if it is told to post."""
+PROBE_SECONDS = 0.6
+"""Who looks for a hub opens a connection and closes it within half a second. A CLI says nothing
+before it is asked, either: it is taken for one when it has stayed for longer."""
 RETRY_SECONDS = 0.5
 """Until a journal that could not be written is tried again."""
 
@@ -62,16 +67,6 @@ whether it dialled `/`."""
 
 SaidAtRoot = Callable[[str, str, str], bool]
 """Whether the CLI of a session's run dialled `/` and said the message with this uuid."""
-
-
-def cli_token(secret: bytes, session: str) -> str:
-    """The token with which a CLI opens this session and no other; `/` stands for a new one."""
-    return hmac.new(secret, session.encode(), hashlib.sha256).hexdigest()
-
-
-def root_token(secret: bytes, session: str) -> str:
-    """The token with which the CLI of this session comes back to `/`: it says which one it is."""
-    return f"{session}.{cli_token(secret, session)}"
 
 
 MOST_NEW, NEW_SECONDS = 30, 60.0
@@ -112,9 +107,10 @@ class _Port:
     def forget(self) -> None:
         self.stop()
 
-    def read_transcript(
-        self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
-    ) -> None:
+    def unwritten(self) -> dict[int, bytes]:
+        return {}  # it is sent again what it may not have when it dials again
+
+    def read_transcript(self, wanted: Recall) -> None:
         pass  # its machine has nobody who could read its files
 
     def give_token(self, token: str) -> None:
@@ -152,29 +148,42 @@ class InboundClis:
 
     def __init__(
         self,
-        secret: bytes,
+        tokens: CliTokens,
         owner: Callable[[str], RunOwner | None],
         adopt: Adopt,
         said_at_root: SaidAtRoot,
     ) -> None:
-        self._secret = secret
+        self.tokens = tokens
         self._said_at_root = said_at_root
         self._owner = owner
         self._adopt = adopt
         self._ports: dict[str, _Port] = {}
         self._begun: deque[float] = deque(maxlen=MOST_NEW)
         """When the last sessions were begun at `/`."""
+        self._held = 0
+        """Connections at `/` for which a session will begin if they stay."""
         self._sent_away: list[_Away] = []
         self._endpoint = CliEndpoint(self._door)
         self._tasks: TaskGroup | None = None
 
     def change_secret(self, secret: bytes) -> None:
         """Take another secret: all tokens are void, and CLIs that are connected are sent away."""
-        if secret == self._secret:
+        if secret == self.tokens.secret:
             return
-        self._secret = secret
+        self.tokens.secret = secret
         for port in list(self._ports.values()):
             port.link.fail(LinkClosed("The tokens of dialling CLIs were revoked.", close_code=4001))
+
+    def cut(self, session: str) -> None:
+        """The token of a session was revoked: the CLI that came with it is sent away at once.
+
+        That of `/` is still used by CLIs that took no token of their own.
+        """
+        for port in list(self._ports.values()):
+            by_root = session == ROOT and port.root and not port.has_token
+            if port.session == session or by_root:
+                port.stopped = True
+                port.link.fail(LinkClosed("The token of this CLI was revoked.", close_code=4001))
 
     def run_in(self, tasks: TaskGroup) -> None:
         """Where to run what reads and writes the links."""
@@ -192,6 +201,15 @@ class InboundClis:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection or POST of a CLI."""
         if scope["type"] == "websocket":
+            if self._may_be_probe(scope) and self._has_room():
+                held = HeldSocket(receive, send)
+                self._held += 1
+                try:
+                    if not await held.stays(PROBE_SECONDS):
+                        return
+                finally:
+                    self._held -= 1
+                receive, send = held.receive, held.send
             scope = await self._placed(scope)
         elif path_of(scope) == ROOT_EVENTS:
             scope = self._posted(scope)
@@ -215,6 +233,16 @@ class InboundClis:
             ]
             session = there[0] if len(there) == 1 else None
         return scope if session is None else self._at(scope, _events_of(session), session)
+
+    def _may_be_probe(self, scope: Scope) -> bool:
+        """Whether a session would begin for one who may only look whether the hub is there."""
+        return (
+            path_of(scope) == "/"
+            and not _has_been_here(scope)
+            and header(scope, b"origin") is None
+            and self._named(scope) is None
+            and self._bears(scope, "/")
+        )
 
     async def _placed(self, scope: Scope) -> Scope:
         """Give a CLI that dialled `/` a session's own path; make the session if there is none."""
@@ -243,27 +271,32 @@ class InboundClis:
                 return {**scope, "path": OWN_PATH, "raw_path": OWN_PATH.encode()}  # nobody's
         else:
             return scope
+        await to_thread.run_sync(self.tokens.note_used, ROOT if at_root else session)
         if session not in self._ports:
             await self._adopt(session, back, address_of(scope), at_root)
         if (port := self._ports.get(session)) is not None:
             if at_root:
                 port.root = True
-                port.give_token(root_token(self._secret, session))
+                await to_thread.run_sync(self.tokens.note_used, session)
+                port.give_token(self.tokens.root_token(session))
             elif path == "/":
                 port.has_token = True
         return self._at(scope, OWN_PATH + session, session)
 
     def _may_begin(self) -> bool:
         """Whether one more session may begin at `/` now: a token must not make countless ones."""
-        now = time.monotonic()
-        if len(self._begun) == MOST_NEW and now - self._begun[0] < NEW_SECONDS:
+        if not self._has_room():
             return False
-        self._begun.append(now)
+        self._begun.append(time.monotonic())
         return True
+
+    def _has_room(self) -> bool:
+        since = time.monotonic() - NEW_SECONDS
+        return sum(at > since for at in self._begun) + self._held < MOST_NEW
 
     def _at(self, scope: Scope, path: str, session: str) -> Scope:
         """The same, at a session's own path, and with its own token."""
-        token = f"Bearer {cli_token(self._secret, session)}".encode()
+        token = f"Bearer {self.tokens.token(session)}".encode()
         headers = [(n, v) for n, v in _headers(scope) if n != b"authorization"]
         return {
             **scope,
@@ -296,8 +329,8 @@ class InboundClis:
         session, dot, _ = token.partition(".")
         if kind.lower() != "bearer" or not dot or not is_id(session):
             return None
-        wanted = root_token(self._secret, session)
-        return session if hmac.compare_digest(token.encode(), wanted.encode()) else None
+        wanted = self.tokens.root_token(session)
+        return session if is_token(token, wanted) else None
 
     def _away(self) -> list[_Away]:
         """Those that were sent away and may come back; at `/` nobody can tell which one it is."""
@@ -319,13 +352,13 @@ class InboundClis:
 
     def _bears(self, scope: Scope, session: str) -> bool:
         kind, _, token = (header(scope, b"authorization") or "").partition(" ")
-        wanted = cli_token(self._secret, session)
-        return kind.lower() == "bearer" and hmac.compare_digest(token.encode(), wanted.encode())
+        wanted = self.tokens.token(session)
+        return kind.lower() == "bearer" and is_token(token, wanted)
 
     def _door(self, path: str) -> LinkAccess | None:
         session = path.removeprefix(OWN_PATH)
         port = self._ports.get(session)
-        return LinkAccess(port.link, cli_token(self._secret, session)) if port else None
+        return LinkAccess(port.link, self.tokens.token(session)) if port else None
 
     def _serve(self, port: _Port) -> None:
         assert self._tasks is not None

@@ -7,19 +7,21 @@ a restarted hub that reads it from the journal gets the same message.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.protocol.events import Event, Said, SaidBroken
+from quarterdeck.runtime.off_loop import LARGE, off_loop
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Message
 from quarterdeck.wire.commands import Initialize
 from quarterdeck.wire.content import TextBlock, decode_content
 from quarterdeck.wire.messages import Assistant, User
 from quarterdeck.wire.outbound import PromptBody, Request
-from quarterdeck.wire.rawjson import dump, replace_lone_surrogates
+from quarterdeck.wire.rawjson import dump, has_lone_surrogate
 
 _SLASH_COMMAND = re.compile(r"\s*/[\w:.-]+(\s|$)")
 
@@ -30,9 +32,27 @@ def mended(line: bytes) -> tuple[bytes, str | None]:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
         return line.decode("utf-8", "replace").encode(), str(error)
-    if replace_lone_surrogates(line) != line:
+    if has_lone_surrogate(line):
         return line, "it has half a surrogate pair in it"
     return line, None
+
+
+class ReadLine(NamedTuple):
+    """A line of the CLI, as it is kept and what it means; and why it cannot be kept as JSON."""
+
+    line: bytes
+    flaw: str | None
+    message: Message
+
+
+def read_line(line: bytes) -> ReadLine:
+    """Read a line, whatever it is. A large one is read off the event loop."""
+    line, flaw = mended(line)
+    message = codec.from_cli(line)
+    if len(line) >= LARGE and isinstance(message, User | Assistant):
+        # It is decoded on demand, and remembered: here and not on the event loop.
+        message.blocks  # noqa: B018
+    return ReadLine(line, flaw, message)
 
 
 def kept(run: str, number: int, line: bytes, message: Message, flaw: str | None) -> Event:
@@ -50,25 +70,34 @@ def uuid_of(line: Raw) -> str | None:
     return uuid if isinstance(uuid, str) else None
 
 
+async def take_content(content: Raw) -> Raw:
+    """The same as `content_of`, for a content of any size."""
+    return await off_loop(len(memoryview(content)), content_of, content)
+
+
 def content_of(content: Raw) -> Raw:
     """What a prompt says, in a form that every version takes. Raises `UsageError` otherwise."""
     return PromptBody(content=dump(content)).content
 
 
-def check_steering(content: Raw) -> None:
+async def check_steering(content: Raw) -> None:
     """Raise `UsageError` for a prompt that no running turn can take in.
 
     A slash command is none: 2.1.37 would show it to the model as text, and 2.1.325 runs it when the
     turn has ended.
     """
+    if await off_loop(len(memoryview(content)), _has_slash_command, content):
+        raise UsageError("steer: a slash command runs between turns; send it without steer")
+
+
+def _has_slash_command(content: Raw) -> bool:
     given = decode_content(content)
     texts = (
         [given]
         if isinstance(given, str)
         else [block.text for block in given if isinstance(block, TextBlock)]
     )
-    if any(_SLASH_COMMAND.match(text) for text in texts):
-        raise UsageError("steer: a slash command runs between turns; send it without steer")
+    return any(_SLASH_COMMAND.match(text) for text in texts)
 
 
 def is_greeting(line: bytes) -> bool:

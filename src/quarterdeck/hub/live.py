@@ -10,10 +10,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from quarterdeck.domain.secrets import mask_tokens
-from quarterdeck.hub.api import Deltas
+from quarterdeck.domain.secrets import mask_tokens, mask_tokens_in
+from quarterdeck.hub.api import Deltas, Piece
 
 Listener = Callable[[Deltas], None]
+PieceListener = Callable[[Piece], None]
 
 
 class Live:
@@ -22,6 +23,7 @@ class Live:
     def __init__(self) -> None:
         self._listeners: dict[int, Listener] = {}
         self._count = 0
+        self._piece_listeners: dict[int, PieceListener] = {}
         self._so_far: dict[str, dict[tuple[str, int, bool], list[str]]] = {}
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -30,6 +32,26 @@ class Live:
         number = self._count
         self._listeners[number] = listener
         return lambda: self._listeners.pop(number, None) and None
+
+    def listen_to_pieces(self, listener: PieceListener) -> Callable[[], None]:
+        """The same for the lines that deltas come in, as they are."""
+        self._count += 1
+        number = self._count
+        self._piece_listeners[number] = listener
+        return lambda: self._piece_listeners.pop(number, None) and None
+
+    @property
+    def pieces_wanted(self) -> bool:
+        """Whether anybody listens to pieces: nearly every line of a CLI is one."""
+        return bool(self._piece_listeners)
+
+    def add_piece(self, session: str, run: str, number: int, after: int, line: bytes) -> None:
+        """A line came that is not journalled. A token of the hub in it is masked."""
+        piece = Piece(
+            session=session, run=run, number=number, after=after, line=mask_tokens_in(line)
+        )
+        for listener in tuple(self._piece_listeners.values()):
+            listener(piece)
 
     def add(self, delta: Deltas) -> None:
         """A delta came. A token of the hub is masked where it is whole in one delta."""

@@ -1,8 +1,10 @@
 """The sessions that are in the hub's memory.
 
 Owns when a session leaves memory: as soon as nothing needs it there, since the journal has all of
-it. A command makes it again from the journal. There is never more than one object for a session:
-a session that was released stays findable for as long as any task holds it.
+it. A command makes it again from the journal. Of a session whose process is idle, the state of the
+run leaves memory after a while; what stays is its view and its hold on the process. There is never
+more than one object for a session: a session that was released stays findable for as long as any
+task holds it.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ class LoadedSessions:
         self._alive.pop(id_, None)
 
     def release(self, session: Session) -> None:
-        """Let a session go if nothing needs it in memory."""
+        """Let a session go if nothing needs it in memory, or the state of its run."""
+        session.rest()
         if not session.needed:
             self._kept.pop(session.id, None)

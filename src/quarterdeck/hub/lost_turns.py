@@ -8,6 +8,7 @@ Above is `run`, which ends the turn.
 
 from __future__ import annotations
 
+from quarterdeck.domain.structs import Mutable
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.control import ControlResponse
 from quarterdeck.wire.messages import User
@@ -17,12 +18,11 @@ SETTLE_MS = 5000
 """How long after its answer to an interrupt a CLI that was in a turn may take to say anything."""
 
 
-class LostTurn:
+class LostTurn(Mutable):
     """The doubt about the open turn of one run."""
 
-    def __init__(self) -> None:
-        self.in_doubt = False
-        self._over_at: int | None = None
+    in_doubt: bool = False
+    _over_at: int | None = None
 
     def link_resumed(self, *, lost: bool, busy: bool) -> None:
         """The CLI is back; `lost`: messages that it wrote meanwhile are lost."""

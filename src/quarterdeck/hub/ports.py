@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from quarterdeck.domain.exits import Exit
-from quarterdeck.protocol.runner_frames import Connection
+from quarterdeck.protocol.runner_frames import Connection, Recall
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
@@ -43,10 +43,14 @@ class RunPort(Protocol):
     def forget(self) -> None:
         """The run is over and journalled: nothing of it is needed any more."""
 
-    def read_transcript(
-        self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
-    ) -> None:
-        """Read the transcript of an ended run, for the messages that are not `known`."""
+    def unwritten(self) -> dict[int, bytes]:
+        """The lines, by number, of which it is not known that the CLI has them."""
+
+    def read_transcript(self, wanted: Recall) -> None:
+        """Read the transcript of an ended run, for the messages that the hub does not have.
+
+        Or (`earlier`) of a run that resumed a conversation, for what was written before it.
+        """
 
 
 class RunOwner(Protocol):
@@ -75,6 +79,9 @@ class RunOwner(Protocol):
         self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
     ) -> None:
         """Messages of its transcript; `last`: there are no more."""
+
+    async def run_earlier(self, run: str, lines: list[bytes]) -> None:
+        """Messages of its transcript that are older than its first prompt."""
 
     async def run_lost(self, run: str, reason: str) -> None:
         """The link to it is lost. It may still run."""

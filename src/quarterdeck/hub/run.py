@@ -24,7 +24,8 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.hub import holdings
 from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.deltas import DeltaReader
-from quarterdeck.hub.lines import kept, mended
+from quarterdeck.hub.lines import ReadLine, kept, mended, read_line
+from quarterdeck.hub.peer_prompts import peer_prompts
 from quarterdeck.hub.permissions import open_asks
 from quarterdeck.hub.permissions.answers import Reply, reply_to
 from quarterdeck.hub.permissions.context import NO_RULING, CallQuestion, Ruling
@@ -54,7 +55,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.holds import Holds
-from quarterdeck.protocol.runner_frames import Connection
+from quarterdeck.protocol.runner_frames import Connection, Recall
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire import codec
@@ -71,7 +72,7 @@ from quarterdeck.wire.exchange import Answered, Ending
 from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.hooks import HookEvent, HookMatcher
 from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
-from quarterdeck.wire.outbound import Prompt, PromptBody
+from quarterdeck.wire.outbound import CheckedBody, Prompt
 from quarterdeck.wire.peer import Asked, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
@@ -99,6 +100,8 @@ class LineResult(Value):
     deltas: tuple[Deltas, ...] = ()
     whole: bool = False
     """A message is whole: the deltas before it are superseded."""
+    piece: bool = False
+    """The line is a piece of a message, and not journalled."""
     endings: tuple[tuple[str, Ending], ...] = ()
     """The requests of ours that have ended."""
 
@@ -109,10 +112,19 @@ _NOTHING = LineResult()
 class Run:
     """The protocol's side of one CLI process of a session."""
 
-    def __init__(self, session: str, run: str, spec: SessionSpec, holds: Holds) -> None:
-        self.state = RunState(session, run, spec)
+    def __init__(
+        self,
+        session: str,
+        run: str,
+        spec: SessionSpec,
+        holds: Holds,
+        *,
+        state: RunState | None = None,
+    ) -> None:
+        """`state` is what is known of it already, from a snapshot."""
+        self.state = state or RunState(session, run, spec)
         self.state.holds = holds
-        self.said = 0
+        self.said = self.state.said
         """The highest number of a line that was taken, pieces of text too."""
         self._ask_factory = AskFactory(session, run)
         self._reader = DeltaReader(session)
@@ -221,12 +233,15 @@ class Run:
         self._recorded.append(event)
         self.state.evolve(event, at)
 
-    def _record_sent(self, line: bytes | None, at: int, by: str = "") -> bool:
-        """Have a line sent. False if there is none."""
+    def _record_sent(
+        self, line: bytes | None, at: int, by: str = "", message: Message | None = None
+    ) -> bool:
+        """Have a line sent. False if there is none. `message` is what it says, if it is known."""
         if line is None:
             return False
-        number = self.state.sent + 1
-        self._record(Sent(run=self.run, number=number, line=Raw(line), by=by), at)
+        event = Sent(run=self.run, number=self.state.sent + 1, line=Raw(line), by=by)
+        self._recorded.append(event)
+        self.state.evolve(event, at, message)
         return True
 
     def _record_changes(self, at: int, message: Message | None = None) -> None:
@@ -248,15 +263,17 @@ class Run:
         self.state.watch.lives(at)
         return deltas
 
-    def questions(self, number: int, line: bytes, at: int) -> dict[str, CallQuestion]:
+    def questions(
+        self, number: int, line: bytes, at: int, read: ReadLine | None = None
+    ) -> dict[str, CallQuestion]:
         """The questions to the rules that a line raises, by the ids of the CLI's requests.
 
         `receive_line` wants the rulings on them. It takes the line before any later one.
         """
-        if number <= self.said or not any(sign in line for sign in _ASKING):
+        if number <= self.said or (read is None and not any(sign in line for sign in _ASKING)):
             return {}
         found: dict[str, CallQuestion] = {}
-        for request in self.state.peer.new_requests(codec.from_cli(mended(line)[0])):
+        for request in self.state.peer.new_requests((read or read_line(line)).message):
             question = self._question(request, at)
             if question is not None:
                 found[request.request_id] = question
@@ -275,17 +292,21 @@ class Run:
                 return None
 
     def receive_line(
-        self, number: int, line: bytes, at: int, rulings: Mapping[str, Ruling] | None = None
+        self,
+        number: int,
+        line: bytes,
+        at: int,
+        rulings: Mapping[str, Ruling] | None = None,
+        read: ReadLine | None = None,
     ) -> LineResult:
         """Take a line of the CLI, at a time in ms. One that came before is nothing.
 
-        `rulings` are the answers to the line's `questions`.
+        `rulings` are the answers to the line's `questions`; `read` is the line, if it was read.
         """
         if number <= self.said:
             return _NOTHING
         self.said = number
-        line, flaw = mended(line)
-        message = codec.from_cli(line)
+        line, flaw, message = read or read_line(line)
         if isinstance(message, StreamEvent):
             return self._receive_stream(message, at)
         state = self.state
@@ -312,7 +333,7 @@ class Run:
         self.state.watch.receive(message, at)
         self.state.lost_turn.settled()
         self.state.meter.receive(message)
-        return LineResult(deltas=self._reader.read(message))
+        return LineResult(deltas=self._reader.read(message), piece=True)
 
     def _decide_line(
         self, report: LineReport, rulings: Mapping[str, Ruling], at: int
@@ -321,6 +342,7 @@ class Run:
         message = report.message
         endings: list[tuple[str, Ending]] = []
         self.record(report.switched, at)
+        self._record_peers(message, at)
         for event in report.events:
             match event:
                 case RequestEnded(request_id=request_id, subtype=subtype, ending=ending):
@@ -342,6 +364,11 @@ class Run:
         self._record_changes(at, message)
         return endings
 
+    def _record_peers(self, message: Message, at: int) -> None:
+        """Record a prompt that another session has sent to the CLI."""
+        refused = not self.spec.cross_session
+        self.record(peer_prompts(self.run, message, self.state.peers, refused=refused), at)
+
     def _decide_ending(self, subtype: str, ending: Ending, at: int) -> None:
         """A request of ours has ended."""
         if isinstance(ending, Answered):
@@ -357,7 +384,8 @@ class Run:
                 if ask is not None:
                     self._record(AskWithdrawn(ask=ask, reason=reason), at)
             case WireTaken() | WireEnded():
-                self._record(self.state.turns.translate(event, tool_calls), at)
+                problem = self.state.status.problem
+                self._record(self.state.turns.translate(event, tool_calls, problem), at)
             case _:
                 pass
 
@@ -386,9 +414,24 @@ class Run:
             recalled = Recalled(run=self.run, uuid=uuid, line=Raw(line))
             self._recorded.append(recalled)
             report = self.state.evolve(recalled, at)
+            if report is not None and report.events:
+                self._record_peers(report.message, at)
             for event in report.events if report is not None else ():
                 if isinstance(event, WireTaken):
                     self._translate(event, 0, at)
+
+    def recall(self, cli_session: str | None) -> Recall:
+        """What is to be asked for of its transcript: the messages that were not received.
+
+        They are the last ones: those of a long run that are known are the last ones too.
+        """
+        heard, complete = self.state.heard, self.state.heard.complete
+        return Recall(
+            cli_session=cli_session,
+            known=heard.remembered,
+            prompts=self.state.turns.uuids if complete else self.state.peer.unconfirmed,
+            since=() if complete else heard.newest,
+        )
 
     # --- requests of the CLI ---------------------------------------------------------------------
 
@@ -539,13 +582,16 @@ class Run:
     def prompt(
         self, prompt: str, content: Raw, at: int, *, again: bool = False, steered: bool = False
     ) -> None:
-        """Send a prompt; `again`: it was given to an earlier run, which ended before it took it."""
+        """Send a prompt, whose content is that of `content_of`.
+
+        `again`: it was given to an earlier run, which ended before it took it.
+        """
         again = again or self.state.peer.has_used(prompt)
         uuid, sent = sent_prompt(self.run, prompt, again=again, steered=steered)
-        body = PromptBody(content=content)
-        _, line = self.state.peer.prompt_line(Prompt(message=body, uuid=uuid))
+        message = Prompt(message=CheckedBody(content=content), uuid=uuid)
+        _, line = self.state.peer.prompt_line(message)
         self._record(sent, at)
-        self._record_sent(line, at)
+        self._record_sent(line, at, message=message)
         self._record_changes(at)
 
     def request(self, command: Command[object], at: int, by: str = "") -> str:

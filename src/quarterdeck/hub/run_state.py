@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.hub.lines import is_greeting
 from quarterdeck.hub.lost_turns import LostTurn
+from quarterdeck.hub.peer_prompts import REMEMBERED
 from quarterdeck.hub.permissions.answers import reply_to
 from quarterdeck.hub.permissions.edits import Edit, edited_call
 from quarterdeck.hub.permissions.gate import Earlier, PermissionGate
@@ -46,6 +47,7 @@ from quarterdeck.protocol.events import (
     LinkFound,
     LinkLost,
     Metered,
+    PeerPrompted,
     PromptSent,
     RateLimited,
     Recalled,
@@ -68,8 +70,8 @@ from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Initialize, Interrupt
 from quarterdeck.wire.control import ControlRequest
-from quarterdeck.wire.exchange import Answered
-from quarterdeck.wire.messages import Result
+from quarterdeck.wire.exchange import Answered, RecentIds
+from quarterdeck.wire.messages import Assistant, Result, User
 from quarterdeck.wire.outbound import Answer as WireAnswer
 from quarterdeck.wire.outbound import Prompt, Request
 from quarterdeck.wire.peer import Asked, Peer, RequestEnded, Withdrawn
@@ -80,6 +82,9 @@ from quarterdeck.wire.versions import Version
 
 BUDGET = "budget"
 """Who interrupts a turn for a budget."""
+REMEMBERED_MESSAGES = 1024
+"""Messages that are known when a transcript is read for those that were not received: these are at
+its end."""
 DECIDED_BEFORE = Verdict(behavior=Behavior.ALLOW, reasons=("it was decided before",))
 
 
@@ -119,12 +124,16 @@ class RunState:
         self.asked_at: dict[str, int] = {}
         """When the CLI asked about each call that it waits for, in ms, by request."""
         self.status = StatusTracker()
-        self.switches = Switches(spec)
+        self.switches = Switches.of(spec)
         self.turns = Turns()
-        self.gate = PermissionGate(spec)
+        self.gate = PermissionGate.of(spec)
         self.lost_turn = LostTurn()
         self.meter = Meter()
         self.watch = Watch()
+        self.heard = RecentIds(REMEMBERED_MESSAGES)
+        self.peers = RecentIds(REMEMBERED)
+        """The prompts of other sessions that are recorded."""
+        """The last messages of the conversation that the CLI said, or that were recalled."""
         self.holds = Holds()
         """What the session's view says that holds; set from there on a restart."""
         self.dialled = False
@@ -138,8 +147,11 @@ class RunState:
         self.sandbox: SandboxStarted | None = None
         """Its sandbox, if that is known."""
 
-    def evolve(self, event: Event, at: int) -> LineReport | None:
-        """Take an event, at a time in ms. For a line of the CLI: a report of what it changed."""
+    def evolve(self, event: Event, at: int, sent: Message | None = None) -> LineReport | None:
+        """Take an event, at a time in ms. For a line of the CLI: a report of what it changed.
+
+        `sent` is what a line for the CLI says, where that is known without decoding it.
+        """
         match event:
             case Said(run=self.run, number=number, line=line):
                 return self.evolve_line(number, codec.from_cli(bytes(line)), at)
@@ -148,7 +160,7 @@ class RunState:
             case Recalled(run=self.run, line=line):
                 return self._recalled(codec.from_cli(bytes(line)))
             case Sent(run=self.run):
-                self._sent(event, at)
+                self._sent(event, at, sent)
             case SandboxStarted(run=self.run):
                 self.sandbox = event
             case SandboxConnection(run=self.run, number=number):
@@ -166,10 +178,13 @@ class RunState:
                 self.switches.evolve(event)
             case StateChanged() | CliSession() | RateLimited():
                 self.status.evolve(event)
+            case PeerPrompted(run=self.run, message=message):
+                self.peers.add(message)
             case Metered(run=self.run):
                 self.meter.evolve(event)
             case TurnEnded(outcome=outcome):
                 self.stopped_at = 0
+                self.status.turn_ended()
                 if outcome == NO_RESULT:  # no line may have said so
                     self.peer.turn_lost()
                     self.lost_turn.settled()
@@ -195,6 +210,7 @@ class RunState:
         self.watch.receive(message, at)
         self.asks.receive(message)
         self.lost_turn.receive(message)
+        self._hear(message)
         report.switched = self.switches.receive(message, self.spec)
         for event in report.events:
             match event:
@@ -233,22 +249,29 @@ class RunState:
         """A message that was read from the CLI's transcript."""
         report = LineReport(message=message, events=self.peer.receive_message(message))
         if report.events:
+            self._hear(message)
             self.meter.receive(message)
         return report
 
+    def _hear(self, message: Message) -> None:
+        if isinstance(message, User | Assistant) and message.uuid:
+            self.heard.add(message.uuid)
+
     # --- what is sent to it ----------------------------------------------------------------------
 
-    def _sent(self, event: Sent, at: int) -> None:
+    def _sent(self, event: Sent, at: int, message: Message | None) -> None:
         self.sent = max(self.sent, event.number)
         line = bytes(event.line)
         asked = {each.request_id: each.request for each in self.peer.unanswered}
-        match self.peer.note_sent(line):
+        match self.peer.note_sent(line, message):
             case Prompt():
                 self.watch.touch(at)
             case Request(request_id=request_id, request=command):
                 self.greeting = self.greeting or is_greeting(line)
                 self.switches.sent(request_id, command, event.by)
                 self.watch.asked_to(command.subtype)
+                if isinstance(command, Interrupt) and self.peer.turns.busy:
+                    self.status.interrupting()
                 if isinstance(command, Interrupt) and event.by == BUDGET:
                     self.stopped_at = at
             case WireAnswer(response=response):
@@ -269,8 +292,9 @@ class RunState:
             case RunStarting(mode=mode, skip_permissions=skip):
                 started = replace(self.spec, mode=mode, skip_permissions=skip)
                 self.peer = Peer(bypass_allowed=skip, resumable=True)
-                self.switches = Switches(started)
+                self.switches = Switches.of(started)
                 self.gate.started_with_bypass = skip
+                self.gate.wrote_before(event.written)
                 self.at_root = event.at_root
                 self.dialled = self.unknown_place = event.machine == DIALLED
             case RunStarted(version=version, directory=directory):

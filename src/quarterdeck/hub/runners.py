@@ -25,6 +25,7 @@ from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
 from quarterdeck.policy.facts import Private
 from quarterdeck.protocol.runner_frames import (
+    EARLIER,
     PROTOCOL,
     Ack,
     Connection,
@@ -165,11 +166,14 @@ class _Port:
     def forget(self) -> None:
         self._runners.drop(self)
 
-    def read_transcript(
-        self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
-    ) -> None:
+    def unwritten(self) -> dict[int, bytes]:
+        return self.waiting
+
+    def read_transcript(self, wanted: Recall) -> None:
+        if wanted.earlier and not self._runners.can(self.machine, EARLIER):
+            return  # an older runner would answer as for a run that has ended
         if self.wire is not None:  # else it tells its end again, and is asked again
-            self.wire.put(Recall(cli_session=cli_session, known=known, prompts=prompts))
+            self.wire.put(wanted)
 
     def connected(self, wire: _Wire) -> None:
         """Its socket is there: say what we have, and wait to hear what was written."""
@@ -224,6 +228,7 @@ class Runners:
         spec: SessionSpec,
         origin: Origin,
         sandbox: SandboxRequest | None = None,
+        agent_token: str = "",
     ) -> _Port:
         """Have a CLI started, now or when its machine is there.
 
@@ -234,7 +239,14 @@ class Runners:
             raise NotFound("machine", machine)
         # An older runner refuses a spec with members that it does not know.
         spec = msgspec.structs.replace(spec, sandbox=None, sandbox_options=None)
-        wanted = Start(run=run, session=session, spec=spec, origin=origin, sandbox=sandbox)
+        wanted = Start(
+            run=run,
+            session=session,
+            spec=spec,
+            origin=origin,
+            sandbox=sandbox,
+            agent_token=agent_token,
+        )
         hello = self._hello_of(machine)
         if hello is not None and (reason := _no_sandbox(hello, wanted)) is not None:
             raise LaunchError(reason)
@@ -256,6 +268,11 @@ class Runners:
         found = self._machines.get(machine)
         if found is not None and found.wire is not None:
             found.wire.put(header, *lines)
+
+    def can(self, machine: str, what: str) -> bool:
+        """Whether the runner of a machine is connected, and knows this."""
+        hello = self._hello_of(machine)
+        return hello is not None and what in hello.can
 
     def _hello_of(self, machine: str) -> Hello | None:
         found = self._machines.get(machine)
@@ -473,6 +490,8 @@ class Runners:
                 pass  # only deltas were given up, and nobody would have kept them
             case Ended():
                 await owner.run_ended(port.run, RunEnd(**msgspec.structs.asdict(header)))
+            case Transcript(earlier=True):
+                await owner.run_earlier(port.run, lines)
             case Transcript(cli_session=cli_session, last=last):
                 await owner.run_transcript(port.run, cli_session, lines, last=last)
             case _:

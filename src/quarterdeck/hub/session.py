@@ -10,12 +10,13 @@ lines mean; `session_commands`, `session_answers` and `session_requests` do what
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
 
-from quarterdeck.domain.errors import Conflict, LaunchError, NotFound
+from quarterdeck.domain.errors import Conflict, JournalError, LaunchError, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.live import Live
@@ -23,10 +24,12 @@ from quarterdeck.hub.permissions.context import CallQuestion, PolicyContext, Rul
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.ports import DIALLED, Machines, RunEnd, RunPort
+from quarterdeck.hub.resume_gap import ResumeGap
 from quarterdeck.hub.run import Run
+from quarterdeck.hub.snapshots import SnapshotPace, is_current, restored, snapshot
 from quarterdeck.hub.supervision.supervisor import Actions, Supervisor
 from quarterdeck.hub.waiters import Waiters
-from quarterdeck.journal.base import Journal, Stored
+from quarterdeck.journal.base import Journal, Snapshot, Stored
 from quarterdeck.journal.views import PromptView, SessionView, fold
 from quarterdeck.protocol.events import (
     Event,
@@ -36,10 +39,17 @@ from quarterdeck.protocol.events import (
     SpecChanged,
     Switched,
 )
-from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
+from quarterdeck.runtime.off_loop import large_turn
 
+log = logging.getLogger(__name__)
+
+REST_SECONDS = 300.0
+"""How long a run is idle before its state leaves memory: to restore it takes a few ms."""
 PAGE = 500
 """Events read at once when a session is restored: others may go on between two pages."""
+LOOK_BACK = 32
+"""How many events are read to find the end of the last run; then so many times more."""
 
 
 class UnheardEnd(Value):
@@ -112,6 +122,7 @@ class Session:
         self._ordered = _InOrder(self._order, self._catch_up, self._check_journalled)
         self._stale = False
         self._deferred = False
+        self._rests = False
         self._view = view
         self.run: Run | None = None
         self.port: RunPort | None = None
@@ -121,6 +132,8 @@ class Session:
         self.greet_by: float | None = None
         """When `initialize` must be answered, by the monotonic clock."""
         self.unheard: UnheardEnd | None = None
+        self.gap = ResumeGap()
+        self._pace = SnapshotPace()
 
     @property
     def view(self) -> SessionView:
@@ -188,8 +201,10 @@ class Session:
     async def _catch_up(self) -> None:
         """Before each operation: load the session again if memory and journal may differ."""
         if self._stale:
+            rested = self._rests
             await self._reload()
-            await self.supervisor.load(self.journal)
+            if not rested:
+                await self.supervisor.load(self.journal)
 
     def _check_journalled(self) -> None:
         """After each operation: one that failed halfway may have left events in memory only."""
@@ -212,25 +227,101 @@ class Session:
                 port.forget()
         else:
             port = await self._hold(view, view.run)
-            run = Run(self.id, view.run, view.spec, view.holds)
-            async for stored in self.events_of_run():
-                run.restore_event(stored.event, stored.at)
-                if isinstance(stored.event, Sent) and stored.event.run == view.run:
-                    port.write(stored.event.number, bytes(stored.event.line))
-            run.restored(view.holds)
-            run.watch.touch(self.supervisor.now)
-            self.run = run
+            self.run = await self._restored(view, view.run, port)
             if view.afresh or view.account.stopping:
                 port.stop()
-        self._stale = self._deferred = False
+        self._stale = self._deferred = self._rests = False
 
-    async def events_of_run(self) -> AsyncIterator[Stored]:
-        """The events since the run, or the last one, began. They are never all in memory."""
-        seq = self.view.run_began - 1
+    async def _restored(self, view: SessionView, id_: str, port: RunPort) -> Run:
+        """The run, from its snapshot and the events after it, or from all of its events.
+
+        Lines that its machine may not have are sent again; it ignores those that it has.
+        """
+        stored = await self._snapshot_of(view, id_)
+        found = None if stored is None else restored(stored.data, self.id, id_)
+        run = Run(self.id, id_, view.spec, view.holds, state=found[0] if found else None)
+        for number, line in sorted(found[1].items()) if found else ():
+            port.write(number, line)
+        after = stored.seq if stored is not None and found else view.run_began - 1
+        self._pace.taken(None if stored is None else stored.data)
+        async for each in self._events_after(after):
+            run.restore_event(each.event, each.at)
+            self._pace.note((each,))
+            if isinstance(each.event, Sent) and each.event.run == id_:
+                port.write(each.event.number, bytes(each.event.line))
+        run.restored(view.holds)
+        run.watch.touch(self.supervisor.now)
+        return run
+
+    async def _events_after(self, seq: int) -> AsyncIterator[Stored]:
+        """The events after a number. They are never all in memory."""
         while page := await self.journal.read(self.id, after=seq, limit=PAGE):
             seq = page[-1].seq
             for stored in page:
                 yield stored
+
+    # --- snapshots -----------------------------------------------------------------------------
+
+    async def _snapshot_of(self, view: SessionView, run: str) -> Snapshot | None:
+        """The snapshot of a run, if it has one that can be used."""
+        found = await self.journal.latest_snapshot(self.id)
+        if found is None or not view.run_began <= found.seq <= view.head:
+            return None
+        return found if is_current(found.data, run) else None
+
+    async def events_to_fold(self) -> int:
+        """How many events it takes to restore its run."""
+        view = self.view
+        if view.run is None:
+            return 0
+        found = await self._snapshot_of(view, view.run)
+        return view.head - (view.run_began if found is None else found.seq)
+
+    @property
+    def needs_snapshot(self) -> bool:
+        """Whether `store_snapshot` would store one."""
+        return self.run is not None and not self._stale and self._pace.worth_it
+
+    async def store_snapshot(self) -> None:
+        """Store the state of the run, if enough has happened since that was done.
+
+        The caller has the lock. If it cannot be stored, nothing is lost but time at a restart.
+        """
+        run = self.run
+        if run is None or run.has_recorded or not self.needs_snapshot:
+            return
+        try:
+            await self.journal.append(self.id, [], snapshot=self._snapshot(run, ()))
+        except JournalError as error:
+            log.warning("session %s: no snapshot is stored: %s", self.id, error)
+
+    def rest(self) -> None:
+        """Have the state of a run that has long been idle leave memory.
+
+        The journal has all of it: whatever happens next to the session restores it first.
+        """
+        run, view = self.run, self._view
+        if run is None or view is None or self._stale or self._order.locked():
+            return
+        if not run.idle or self.supervisor.now - view.updated < REST_SECONDS * 1000:
+            return
+        account = view.account
+        acts = view.unsent or account.budgets or account.alarms or self.unheard or self.waiters
+        waits = run.has_recorded or self.gap.unanswered(run.run)
+        # One that dialled is recognised by what it said.
+        if acts or waits or view.state is not SessionState.IDLE or view.machine == DIALLED:
+            return
+        self.run = None
+        self._stale = self._deferred = self._rests = True
+
+    def _snapshot(self, run: Run, events: Sequence[Event]) -> bytes | None:
+        """The state after these events, which are recorded and not journalled yet."""
+        if self.port is None or not run.state.said:
+            return self._pace.taken(None)  # its CLI may have read nothing yet: it is sent all again
+        sent = {each.number: bytes(each.line) for each in events if isinstance(each, Sent)}
+        return self._pace.taken(snapshot(run.state, self.port.unwritten() | sent))
+
+    # --- its process ---------------------------------------------------------------------------
 
     async def _hold(self, view: SessionView, run: str) -> RunPort:
         """Attach to a process. One that its machine may not know is requested again.
@@ -278,14 +369,17 @@ class Session:
             events = run.take_recorded()
         if not events:
             return
+        data = self._snapshot(run, events) if run is not None and self._pace.due else None
         try:
-            stored = await self.journal.append(self.id, events)
+            stored = await self.journal.append(self.id, events, snapshot=data)
         except BaseException:
             # The events are in memory, and not in the journal; or a cancelled append stores them
             # later.
             self._stale = True
             raise
         self._fold(stored)
+        if data is None:
+            self._pace.note(stored)
         if self.port is not None:
             for event in events:
                 if isinstance(event, Sent):
@@ -304,12 +398,14 @@ class Session:
         spec = spec or self._next_spec(origin, events)
         check_machine(spec, self.id)
         run = new_id()
+        written = await self._written_before(events)
         starting = RunStarting(
             run=run,
             machine=spec.machine or "",
             origin=origin,
             mode=spec.mode,
             skip_permissions=spec.skip_permissions,
+            written=written,
         )
         await self.append([*events, starting])
         self.begin_run(starting)
@@ -317,11 +413,33 @@ class Session:
             self.port = self.machines.start(run, self.id, spec, origin)
         except (NotFound, LaunchError) as error:
             self.run = self.port = self.run_held = None
-            await self.append([RunEnded(run=run, reason=f"It was not started: {error}.")])
+            reason = f"It was not started: {error}."
+            await self.append([RunEnded(run=run, reason=reason, written=written)])
             raise
+
+    async def _written_before(self, events: Sequence[Event]) -> tuple[str, ...]:
+        """The files that its runs have written, after events that are not journalled yet.
+
+        The end of the last run has them. It is near the end of the journal.
+        """
+        for event in reversed(events):
+            if isinstance(event, RunEnded):
+                return event.written
+        view = self._view
+        if view is None or not view.run_began:
+            return ()
+        after, first = view.head, view.run_began - 1
+        while after > first:
+            after = max(first, view.head - LOOK_BACK * (view.head - after or 1))
+            found = [each.event async for each in self._events_after(after)]
+            for event in reversed(found):
+                if isinstance(event, RunEnded | RunStarting):
+                    return event.written
+        return ()
 
     def begin_run(self, starting: RunStarting) -> None:
         """A run has begun, and that is journalled."""
+        self._pace = SnapshotPace()
         self.run = Run(self.id, starting.run, self.view.spec, self.view.holds)
         self.run.begin(starting, self.supervisor.now)
         self.run_held = starting.run
@@ -347,6 +465,7 @@ class Session:
         following = self.next_unsent(run)
         if following is not None:
             again = following.run is not None
+            await large_turn(len(memoryview(following.content)))
             now = self.supervisor.now
             run.prompt(following.prompt, following.content, now, again=again)
             await self.append()

@@ -106,7 +106,7 @@ async def _answer_late(session: Session, command: cmd.AnswerAsk) -> Outcome:
     if (call := asked_call(opened)) is not None:
         spec = resumed_spec(session.view.spec, session.view.mode)
         mode = chosen_mode(spec) or DEFAULT
-        question = PermissionGate(spec).edit_question(call, mode, session.supervisor.now)
+        question = PermissionGate.of(spec).edit_question(call, mode, session.supervisor.now)
         await _grant(session, opened, question, edit, command)
     answered = AskAnswered(
         ask=opened.ask,
@@ -134,7 +134,7 @@ async def _edited_late(session: Session, opened: AskOpened, command: cmd.AnswerA
         return None
     spec = resumed_spec(session.view.spec, session.view.mode)
     mode = chosen_mode(spec) or DEFAULT
-    question = PermissionGate(spec).edit_question(call, mode, session.supervisor.now)
+    question = PermissionGate.of(spec).edit_question(call, mode, session.supervisor.now)
     return await _edit(session, question, spec, command)
 
 

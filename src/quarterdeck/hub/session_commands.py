@@ -10,13 +10,14 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import (
     Conflict,
     NotFound,
 )
-from quarterdeck.hub.lines import check_steering, content_of
+from quarterdeck.hub.lines import check_steering, take_content
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.session_answers import answer
@@ -35,8 +36,13 @@ from quarterdeck.protocol.events import (
     SpecChanged,
 )
 from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.runtime.off_loop import large_turn
 
 log = logging.getLogger(__name__)
+
+MOST_WAITING = 48 * 1024 * 1024
+"""Bytes of a session's prompts that no turn has taken: two of the largest. They are a part of its
+view, which the journal stores whole with each change. One prompt may always wait."""
 
 
 async def create(
@@ -107,9 +113,10 @@ async def prompt(session: Session, command: cmd.SendPrompt) -> Outcome:
         view = session.view
         if await _knows_prompt(session, command.prompt):
             return Outcome(session=session.id, prompt=command.prompt, repeated=True)
-        content = content_of(command.content)
+        content = await take_content(command.content)
         if command.steer:
-            check_steering(content)
+            await check_steering(content)
+        _check_room(session, content)
         session.supervisor.admit(view, session.run)
         queued = PromptQueued(prompt=command.prompt, content=content, by=command.by)
         if session.run is None:
@@ -128,6 +135,7 @@ async def _send_at_once(
     session: Session, run: Run, queued: PromptQueued, *, steered: bool = False
 ) -> None:
     """Send a prompt with the same append that queues it."""
+    await large_turn(len(memoryview(queued.content)))
     now = session.supervisor.now
     run.record([queued], now)
     run.prompt(queued.prompt, queued.content, now, steered=steered)
@@ -144,7 +152,8 @@ async def change_prompt(session: Session, command: cmd.ChangePrompt) -> Outcome:
     """Change a prompt that has not been sent yet."""
     async with session.in_order():
         await _check_queued(session, command.prompt)
-        content = content_of(command.content)
+        content = await take_content(command.content)
+        _check_room(session, content, instead_of=command.prompt)
         await session.append([PromptChanged(prompt=command.prompt, content=content, by=command.by)])
     return Outcome(session=session.id, prompt=command.prompt)
 
@@ -172,6 +181,16 @@ async def _knows_prompt(session: Session, prompt: str) -> bool:
     if prompt in view.prompts or not view.prompts_forgotten:
         return prompt in view.prompts
     return await session.journal.has_prompt(session.id, prompt)
+
+
+def _check_room(session: Session, content: Raw, instead_of: str = "") -> None:
+    """Raise `Conflict` if too much waits already."""
+    waiting = [
+        len(memoryview(each.content)) for each in session.view.unsent if each.prompt != instead_of
+    ]
+    if waiting and sum(waiting) + len(memoryview(content)) > MOST_WAITING:
+        text = f"the prompts that wait for a turn have {sum(waiting)} bytes; at most {MOST_WAITING}"
+        raise Conflict("queue_full", text)
 
 
 async def _check_queued(session: Session, prompt: str) -> None:

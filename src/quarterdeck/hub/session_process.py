@@ -15,7 +15,7 @@ from contextlib import suppress
 from quarterdeck.domain.errors import Conflict, LaunchError, NotFound
 from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.deltas import merged
-from quarterdeck.hub.lines import uuid_of
+from quarterdeck.hub.lines import read_line
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.session import Session, UnheardEnd
@@ -24,15 +24,13 @@ from quarterdeck.protocol.events import (
     CliSession,
     Event,
     Noted,
-    PromptSent,
-    Recalled,
     RunEnded,
     RunStarted,
-    Said,
 )
 from quarterdeck.protocol.runner_frames import Connection
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin
+from quarterdeck.runtime.off_loop import large_turn, off_loop
 from quarterdeck.wire.exchange import Ending
 
 log = logging.getLogger(__name__)
@@ -68,8 +66,12 @@ class ProcessEvents:
                 await session.send_next()
             await session.apply(session.supervisor.check_spending(session.view, run, again=True))
             await session.apply(session.supervisor.ticked(session.view, run))
+            if session.gap.unanswered(run.run):
+                await self._ask_for_gap(run)
             if freed:
                 await session.send_next()
+            if run.idle:
+                await session.store_snapshot()
             if run.greeted or session.greet_by is None or time.monotonic() < session.greet_by:
                 return
             # One that does not answer this will not answer anything else.
@@ -127,15 +129,20 @@ class ProcessEvents:
             for number, line in enumerate(lines, first):
                 if (pieces := mine.receive_piece(number, line, now)) is not None:
                     deltas += pieces
+                    self._pass_piece(mine, number, line)
                     continue
+                read = await off_loop(len(line), read_line, line)
                 rulings = {
                     request: await session.rule(question, mine.spec)
-                    for request, question in mine.questions(number, line, now).items()
+                    for request, question in mine.questions(number, line, now, read).items()
                 }
-                result = mine.receive_line(number, line, now, rulings)
+                await large_turn(len(line))
+                result = mine.receive_line(number, line, now, rulings, read)
                 if result.whole:
                     deltas.clear()
                     session.live.superseded(session.id)
+                if result.piece:
+                    self._pass_piece(mine, number, line)
                 deltas += result.deltas
                 endings += result.endings
             ended = mine.recorded_turns
@@ -148,6 +155,17 @@ class ProcessEvents:
             await session.apply(session.supervisor.check_turns(session.view, mine, ended))
             await session.apply(session.supervisor.check_spending(session.view, mine))
             await session.send_next()
+            if ended:
+                await self._ask_for_gap(mine)
+
+    def _pass_piece(self, run: Run, number: int, line: bytes) -> None:
+        """Give a line that is not journalled to those who want to have all lines.
+
+        Before the journalled ones of its batch: who reads those then has the pieces between them.
+        """
+        live = self.session.live
+        if live.pieces_wanted:
+            live.add_piece(self.session.id, run.run, number, run.state.said, line)
 
     # --- its end -------------------------------------------------------------------------------
 
@@ -162,10 +180,10 @@ class ProcessEvents:
             if session.run is None or session.run.run != run:
                 return
             if ending.unheard and session.port is not None:
-                known, prompts = await self._received(run)
-                if known or prompts:
+                wanted = session.run.recall(session.view.cli_session)
+                if wanted.known or wanted.prompts:
                     session.unheard = UnheardEnd(run=run, end=ending)
-                    session.port.read_transcript(session.view.cli_session, known, prompts)
+                    session.port.read_transcript(wanted)
                     return
             await self._end(session.run, ending)
 
@@ -186,22 +204,23 @@ class ProcessEvents:
             if last:
                 await self._end(mine, unheard.end)
 
-    async def _received(self, run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The uuids of the messages that the journal has of a run, and of prompts given to it."""
+    async def _ask_for_gap(self, run: Run) -> None:
+        """After a turn: ask for what its CLI wrote about a turn that was cut off before it."""
+        session, view = self.session, self.session.view
+        if session.port is not None and session.run is run:
+            wanted = await session.gap.wanted(
+                session.journal, session.id, run.run, view.run_began, view.cli_session
+            )
+            if wanted is not None:
+                session.port.read_transcript(wanted)
+
+    async def run_earlier(self, run: str, lines: list[bytes]) -> None:
+        """Messages that its transcript has between the run before and its first prompt."""
         session = self.session
-        known: dict[str, None] = {}
-        prompts: dict[str, None] = {}
-        async for stored in session.events_of_run():
-            match stored.event:
-                case Said(run=of, line=line) if of == run and (uuid := uuid_of(line)):
-                    known[uuid] = None
-                case Recalled(run=of, uuid=uuid) if of == run:
-                    known[uuid] = None
-                case PromptSent(run=of, prompt=prompt, uuid=given) if of == run:
-                    prompts[given or prompt] = None
-                case _:
-                    pass
-        return tuple(known), tuple(prompts)
+        async with session.in_order():
+            mine = session.run
+            if mine is not None and mine.run == run:
+                await session.append(session.gap.events(run, lines, mine.state.peer.has_seen))
 
     async def _end(self, run: Run, ending: RunEnd) -> None:
         session = self.session
@@ -217,8 +236,9 @@ class ProcessEvents:
             stderr=ending.stderr,
             fault=ending.fault,
             cut_off=cut_off,
+            written=run.state.gate.written,
         )
-        empty = nothing_to_resume(session.view, ended, answered=run.watch.answered_for)
+        empty = nothing_to_resume(session.view, ended, run.watch)
         if not empty:
             run.record(session.supervisor.ended(session.view, run, ended), now)
         events = run.take_recorded()

@@ -38,7 +38,11 @@ async def stop(session: Session, command: cmd.StopSession) -> Outcome:
     async with session.in_order():
         run = session.run
         if run is None:
-            return Outcome(session=session.id, repeated=True)
+            if not session.supervisor.restarts(session.view):
+                return Outcome(session=session.id, repeated=True)
+            # The last run has died, and another one would be started in a moment.
+            await session.append([RunStopping(run=session.view.ended_runs[-1], by=command.by)])
+            return Outcome(session=session.id)
         with suppress(JournalError):  # a full disk must not keep it running
             await session.append([RunStopping(run=run.run, by=command.by)])
     try:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from msgspec import field
+
+from quarterdeck.domain.structs import Mutable
 from quarterdeck.protocol.events import CliSession, Event, RateLimited, StateChanged
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.wire.base import Message
@@ -30,20 +33,28 @@ _STATES = {
 }
 _WHILE_LIMITED = frozenset({SessionState.IDLE, SessionState.WORKING, SessionState.RETRYING})
 """Where a limit is what matters most; an open question can still be answered."""
+INTERRUPTED = "interrupted"
+"""The problem of a turn that somebody has ended."""
+MOST_LIMITS = 50
+"""Kinds of limits; an account has a handful."""
 _END_OF_TIME = 253_402_300_800
 """The year 10,000, in seconds."""
 _NO_MODEL = "<synthetic>"
 """The model of a message that the CLI wrote itself: that it is limited, for instance."""
 
 
-class StatusTracker:
+class StatusTracker(Mutable):
     """The state, limits and CLI session id of one run."""
 
-    def __init__(self) -> None:
-        self._state: SessionState | None = None
-        self._cli_session: str | None = None
-        self._limits: dict[str | None, RateLimited] = {}
-        self._limited: RateLimited | None = None
+    _state: SessionState | None = None
+    _cli_session: str | None = None
+    _limits: dict[str, RateLimited] = field(default_factory=dict)
+    """By kind; the oldest first."""
+    _limited: RateLimited | None = None
+    _detail: str = ""
+    problem: str = ""
+    """Why the open turn will fail, if it does: `interrupted`, or the CLI's code of why the model
+    did not answer."""
 
     def limit_is_over(self, now: int) -> bool:
         """Whether a limit held the CLI up until a time in ms."""
@@ -59,9 +70,12 @@ class StatusTracker:
         """An event was journalled."""
         match event:
             case RateLimited(limit=limit):
-                self._limits[limit] = event
-            case StateChanged(state=state):
+                self._limits[limit or ""] = event
+                if len(self._limits) > MOST_LIMITS:
+                    del self._limits[next(iter(self._limits))]
+            case StateChanged(state=state, detail=detail):
                 self._state = state
+                self._detail = detail
             case CliSession(cli_session=cli_session):
                 self._cli_session = cli_session
 
@@ -72,6 +86,10 @@ class StatusTracker:
                 return self._measured(info)
             case Assistant(error=None) if message.message.model != _NO_MODEL:
                 self._limited = None  # the turn goes on
+                if self.problem != INTERRUPTED:
+                    self.problem = ""
+            case Assistant(error=error) if error is not None and self.problem != INTERRUPTED:
+                self.problem = str(error)
             case _:
                 pass
         return []
@@ -88,7 +106,15 @@ class StatusTracker:
             self._limited = limit
         elif self._limited is not None and self._limited.limit == limit.limit:
             self._limited = None
-        return [] if self._limits.get(limit.limit) == limit else [limit]
+        return [] if self._limits.get(limit.limit or "") == limit else [limit]
+
+    def interrupting(self) -> None:
+        """The CLI was asked to end the open turn."""
+        self.problem = INTERRUPTED
+
+    def turn_ended(self) -> None:
+        """A turn has ended: its problem is not that of the next."""
+        self.problem = ""
 
     def changes(self, peer: Peer, message: Message | None, now: int) -> list[Event]:
         """What has changed, after a message of the CLI or something that we did."""
@@ -101,8 +127,12 @@ class StatusTracker:
         limited = self._limit_at(now)
         if limited is not None and state in _WHILE_LIMITED:
             state = SessionState.LIMITED
-        if state is not None and state is not self._state:
-            events.append(StateChanged(state=state, detail=_detail(state, message, limited)))
+        if state is None:
+            return events
+        detail = _detail(state, message, limited)
+        again = isinstance(message, ApiRetry) and detail != self._detail
+        if state is not self._state or again:
+            events.append(StateChanged(state=state, detail=detail))
         return events
 
 

@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterable
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, field
 from msgspec.structs import replace
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import Mutable, Value
 from quarterdeck.hub.permissions.modes import DEFAULT, allows_more, chosen_mode, with_mode
 from quarterdeck.protocol.events import Event, SpecChanged, Switched
 from quarterdeck.protocol.sessions import AUTO, SessionSpec, thinking_code
@@ -49,8 +49,8 @@ _MODEL_COMMAND = re.compile(
     re.DOTALL,
 )
 _EFFORT_SET = re.compile(r"Set effort level to (?P<level>[a-z]+)\b|Effort level set to auto\b")
-MOST_CALLS = 4096
-"""Calls whose own mode is remembered."""
+MOST_CALLS = 256
+"""Calls whose own mode is remembered: the CLI asks about a call soon after its hook."""
 
 
 class _Wanted(Value):
@@ -69,17 +69,24 @@ class _Flags(msgspec.Struct):
     model: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class Switches:
+class Switches(Mutable):
     """What holds in one run, by what was sent to its CLI and what the CLI said."""
 
-    def __init__(self, spec: SessionSpec) -> None:
-        self._mode = chosen_mode(spec) or DEFAULT
-        self._known_mode: str | None = spec.mode
-        self._known_model: str | None = None
-        self._known_effort = spec.effort
-        self._wanted: dict[str, _Wanted] = {}
-        self._of_calls: dict[str, str] = {}
-        self._model_commanded = False
+    _mode: str
+    _known_mode: str | None = None
+    _known_model: str | None = None
+    _known_effort: str | None = None
+    _wanted: dict[str, _Wanted] = field(default_factory=dict)
+    _of_calls: dict[str, str] = field(default_factory=dict)
+    """The modes of the last calls, the oldest first."""
+    _model_commanded: bool = False
+
+    @classmethod
+    def of(cls, spec: SessionSpec) -> Switches:
+        """What holds when a process was started with this spec."""
+        return cls(
+            _mode=chosen_mode(spec) or DEFAULT, _known_mode=spec.mode, _known_effort=spec.effort
+        )
 
     # --- what holds now ------------------------------------------------------------------------
 
@@ -102,8 +109,10 @@ class Switches:
         """Remember the mode of a call that a hook shows."""
         if not isinstance(seen, PreToolUseInput) or not seen.permission_mode:
             return
-        if seen.tool_use_id and len(self._of_calls) < MOST_CALLS:
+        if seen.tool_use_id:
             self._of_calls[seen.tool_use_id] = seen.permission_mode
+            if len(self._of_calls) > MOST_CALLS:
+                del self._of_calls[next(iter(self._of_calls))]
 
     def call_asked(self, tool_use_id: str) -> None:
         """The CLI has asked about a call: its own mode is not needed any more."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+from msgspec import field
+
+from quarterdeck.domain.structs import Mutable
 from quarterdeck.hub.lines import is_uuid
 from quarterdeck.protocol.events import Event, ModelTokens, PromptSent, PromptTaken, TurnEnded
 from quarterdeck.wire.result import ModelUsage
@@ -15,34 +18,47 @@ from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.turns import TurnEnded as WireEnded
 
+MOST_PROMPTS = 256
+"""Prompts whose uuids are remembered. A turn takes its prompts soon after they were sent."""
 NO_RESULT = "no result"
 """The outcome of a turn whose result was lost."""
 
 
-class Turns:
+class Turns(Mutable):
     """What a run was asked to do, and what it has done."""
 
-    def __init__(self) -> None:
-        self._prompts: dict[str, str] = {}
+    _prompts: dict[str, str] = field(default_factory=dict)
+    """The last prompts that were sent, by uuid, the oldest first."""
 
     def evolve(self, sent: PromptSent) -> None:
         """A prompt was sent."""
-        if sent.uuid is not None:
-            self._prompts[sent.uuid] = sent.prompt
+        self._prompts[sent.uuid or sent.prompt] = sent.prompt
+        if len(self._prompts) > MOST_PROMPTS:
+            del self._prompts[next(iter(self._prompts))]
 
-    def translate(self, event: WireTaken | WireEnded, tool_calls: int = 0) -> Event:
-        """What a turn of the CLI, with so many tool calls, means to us."""
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        """The uuids of the last prompts."""
+        return tuple(self._prompts)
+
+    def translate(
+        self, event: WireTaken | WireEnded, tool_calls: int = 0, problem: str = ""
+    ) -> Event:
+        """What a turn of the CLI, with so many tool calls, means to us.
+
+        `problem` is why it failed, if it has.
+        """
         match event:
             case WireTaken(uuid=uuid):
                 return PromptTaken(prompt=self._prompt(uuid))
             case WireEnded(turn=turn):
-                return self._ended(turn, tool_calls)
+                return self._ended(turn, tool_calls, problem if turn.failed else "")
 
     def lost(self, taken: tuple[str, ...], tool_calls: int) -> TurnEnded:
         """The end of a turn whose result was lost."""
         return self._ended(Turn(taken, None, 0.0), tool_calls)
 
-    def _ended(self, turn: Turn, tool_calls: int) -> TurnEnded:
+    def _ended(self, turn: Turn, tool_calls: int, problem: str = "") -> TurnEnded:
         result = turn.result
         return TurnEnded(
             prompts=tuple(self._prompt(uuid) for uuid in turn.prompts),
@@ -53,6 +69,7 @@ class Turns:
             models=tuple(_tokens(name, used) for name, used in turn.models.items()),
             duration_ms=int(result.duration_ms) if result else None,
             tool_calls=tool_calls,
+            problem=problem,
         )
 
     def _prompt(self, uuid: str) -> str:

@@ -49,6 +49,9 @@ class Waiters:
     def __init__(self) -> None:
         self._waiting: dict[str, Waiter] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
     def expect(self, request_id: str, subtype: str) -> Waiter:
         """A caller will wait for this answer."""
         waiter = self._waiting[request_id] = Waiter(subtype)

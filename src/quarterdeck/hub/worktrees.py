@@ -20,10 +20,14 @@ from quarterdeck.protocol.events import Event, WorktreeSettled
 from quarterdeck.protocol.machine_requests import (
     Changes,
     Folders,
+    PutFile,
     SeeChanges,
+    SeeFile,
     SeeFolders,
+    SeenFile,
     Settled,
     SettleTree,
+    StoredFile,
     TreeAction,
 )
 from quarterdeck.protocol.projects import HERE, Project, merged, resolved, with_sandbox
@@ -53,6 +57,12 @@ class WorktreeService(Protocol):
         message: str | None = None,
     ) -> Settled:
         """Merge, keep or discard a session's worktree."""
+
+    async def put_file(self, session: str, path: str, data: bytes) -> StoredFile:
+        """Store a file in a session's folder."""
+
+    async def see_file(self, session: str, path: str) -> SeenFile:
+        """What is in a file of a session's folder now."""
 
     async def folders(self, machine: str, path: str | None = None) -> Folders:
         """The folders of a machine, below the allowed ones."""
@@ -152,6 +162,18 @@ class Worktrees:
         )
         return done
 
+    async def put_file(self, session: str, path: str, data: bytes) -> StoredFile:
+        """Store a file in a session's folder, where its CLI works or has worked."""
+        view = (await self._find(session)).view
+        wanted = PutFile(directory=_folder(view), path=path, data=data)
+        return await self._requests.run(_machine(view), wanted, StoredFile)
+
+    async def see_file(self, session: str, path: str) -> SeenFile:
+        """What is in a file of a session's folder now; a path outside of it is not read."""
+        view = (await self._find(session)).view
+        wanted = SeeFile(directory=_folder(view), path=path)
+        return await self._requests.run(_machine(view), wanted, SeenFile)
+
     async def folders(self, machine: str, path: str | None = None) -> Folders:
         """The folders of a machine, below the allowed ones: the roots, and the projects'."""
         roots = self._roots
@@ -163,6 +185,15 @@ class Worktrees:
             )
             roots = tuple(dict.fromkeys([*roots, *own]))
         return await self._requests.run(machine, SeeFolders(path=path, roots=roots), Folders)
+
+
+def _folder(view: SessionView) -> str:
+    """Where the session's CLI works or has worked."""
+    if view.directory is not None:
+        return view.directory
+    if view.spec.worktree is not None:
+        raise Conflict("no_such_folder", "the session has no folder yet")
+    return view.spec.directory
 
 
 def _machine(view: SessionView) -> str:

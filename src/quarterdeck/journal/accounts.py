@@ -177,6 +177,8 @@ def account_for(account: Account, event: Event, at: int, run: str | None) -> Acc
             return replace(account, up_since=at)
         case RunStopping(run=of) if of == run and not account.stopping:
             return replace(account, stopping=at)
+        case RunStopping() if run is None:
+            return replace(account, crashes=0)  # it is not resumed automatically
         case _:
             return account
 

@@ -6,9 +6,9 @@ gaps, and in one order over all sessions. The hub appends; every front follows. 
 
 A journal knows events. It does not know what a line of the CLI means.
 
-There are four protocols, since most users need one of them: `Log` is the events, `Overview` the
-views folded from them, `Usage` the sums of cost and tokens, `Chain` the proof that the audit log is
-unchanged. A `Journal` is all of them.
+There are five protocols, since most users need one of them: `Log` is the events, `Overview` the
+views folded from them, `Snapshots` the state that the hub stores beside them, `Usage` the sums of
+cost and tokens, `Chain` the proof that the audit log is unchanged. A `Journal` is all of them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,14 @@ __all__ = [
     "Log",
     "Overview",
     "RawEvents",
+    "Snapshot",
+    "Snapshots",
     "Stored",
     "Usage",
 ]
+
+ASKS_SEARCHED = 500
+"""How many questions `unanswered_asks` looks at."""
 
 PAGE_EVENTS = 1000
 """The default number of events of a page."""
@@ -76,8 +81,13 @@ class AskRecord(Value):
 class Log(Protocol):
     """The events, in order."""
 
-    async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
+    async def append(
+        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+    ) -> list[Stored]:
         """Store these events of a session, all of them or none. What this returns is durable.
+
+        `snapshot` is the state after these events, as `Snapshots` gives it back: stored together
+        with them, in place of the one before. With no events it is the state after the last one.
 
         Raises `UsageError` for an event that is not valid JSON, `NotFound` for a deleted session,
         `JournalError` when it cannot be written. A cancelled append may still be stored, as a
@@ -109,6 +119,24 @@ class Log(Protocol):
         """
 
 
+class Snapshot(Value):
+    """The state after an event, in bytes that only their owner understands."""
+
+    seq: int
+    """The number of that event in its session."""
+    data: bytes
+
+
+class Snapshots(Protocol):
+    """The state of a session's run, so that it need not be folded from all of its events."""
+
+    async def latest_snapshot(self, session: str) -> Snapshot | None:
+        """The newest snapshot of a session.
+
+        None if it has none, or has no run any more: with the end of a run its snapshot is dropped.
+        """
+
+
 class Overview(Protocol):
     """The views folded from the events; always up to date with the last append."""
 
@@ -128,6 +156,9 @@ class Overview(Protocol):
 
     async def open_asks(self) -> list[AskView]:
         """All open questions, oldest first."""
+
+    async def unanswered_asks(self) -> list[AskRecord]:
+        """Questions that were settled by no answer, oldest first, of the newest `ASKS_SEARCHED`."""
 
     async def find_ask(self, ask: str) -> AskRecord | None:
         """A question by its id, open or settled."""
@@ -166,7 +197,7 @@ class Chain(Protocol):
         """
 
 
-class Journal(Log, Overview, Usage, Chain, Protocol):
+class Journal(Log, Snapshots, Overview, Usage, Chain, Protocol):
     """The record of all sessions."""
 
     @property

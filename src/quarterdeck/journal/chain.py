@@ -23,6 +23,7 @@ from quarterdeck.protocol.events import (
     AskAnswered,
     Decided,
     Event,
+    Noted,
     SandboxConnection,
     SandboxStarted,
     SessionDeleted,
@@ -80,14 +81,24 @@ class Checked(Value, omit_defaults=False):
         return not self.flaws
 
 
+ACCESS = "access"
+"""The level of a note about access: it is in the audit log."""
+
+
 def is_chained(event: Event) -> bool:
     """Whether an event belongs in the chain: the audit log, and deletions."""
     return is_audited(event) or isinstance(event, SessionDeleted)
 
 
 def is_audited(event: Event) -> bool:
-    """Whether an event is in the audit log: decisions, answers, sandboxes and connections."""
-    return isinstance(event, Decided | AskAnswered | SandboxStarted | SandboxConnection)
+    """Whether an event is in the audit log: decisions, answers, sandboxes and connections, and
+    access that was taken back.
+    """
+    match event:
+        case Noted(level=level):
+            return level == ACCESS
+        case _:
+            return isinstance(event, Decided | AskAnswered | SandboxStarted | SandboxConnection)
 
 
 def genesis(epoch: str) -> bytes:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.ids import new_id
-from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
+from quarterdeck.journal.base import ASKS_SEARCHED, PAGE_EVENTS, AskRecord, Follower, Snapshot
 from quarterdeck.journal.chain import Link, digest_of, genesis, is_audited, is_chained, seal_of
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.stored import (
@@ -32,12 +32,13 @@ from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.usage_sums import UsageSums
 from quarterdeck.journal.views import AskView, SessionView, fold
-from quarterdeck.protocol.events import Event, PromptQueued, SessionDeleted
+from quarterdeck.protocol.events import AskAnswered, Event, PromptQueued, SessionDeleted
 
 
 class _Session(Struct):
     view: SessionView
     events: list[Stored] = field(default_factory=list)
+    snapshot: Snapshot | None = None
 
 
 class MemoryJournal:
@@ -63,14 +64,29 @@ class MemoryJournal:
         """The position of the last event."""
         return self._tail.position
 
-    async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
+    async def append(
+        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+    ) -> list[Stored]:
         """Store these events."""
         check_session(session)
         encoded = encode(events)
         await self._open()
         if (known := self._sessions.get(session)) is not None and known.view.deleted:
             raise NotFound("session", session)
-        return self._add(session, encoded)
+        stored = self._add(session, encoded)
+        known = self._sessions.get(session)
+        if known is not None and known.view.run is None:
+            known.snapshot = None
+        elif known is not None and snapshot is not None:
+            known.snapshot = Snapshot(seq=known.view.head, data=snapshot)
+        return stored
+
+    async def latest_snapshot(self, session: str) -> Snapshot | None:
+        """The newest snapshot."""
+        check_session(session)
+        await self._open()
+        known = self._sessions.get(session)
+        return None if known is None else known.snapshot
 
     async def read(self, session: str, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Stored]:
         """A page of a session's events."""
@@ -135,6 +151,16 @@ class MemoryJournal:
         await self._open()
         return [record.ask for record in self._asks.values() if record.settled is None]
 
+    async def unanswered_asks(self) -> list[AskRecord]:
+        """Questions that were settled by no answer, of the newest ones."""
+        await self._open()
+        newest = list(self._asks.values())[-ASKS_SEARCHED:]
+        return [
+            record
+            for record in newest
+            if record.settled is not None and not isinstance(record.settled.event, AskAnswered)
+        ]
+
     async def find_ask(self, ask: str) -> AskRecord | None:
         """A question by its id."""
         await self._open()
@@ -193,6 +219,7 @@ class MemoryJournal:
         if known is None or known.view.deleted:
             raise NotFound("session", session)
         known.events.clear()
+        known.snapshot = None
         self._events = [stored for stored in self._events if stored.session != session]
         self._asks = {id_: r for id_, r in self._asks.items() if r.ask.session != session}
         self._links = [

@@ -28,9 +28,9 @@ class Retention(Value):
     def __post_init__(self) -> None:
         """Refuse invalid limits."""
         if self.days is not None and not 0 < self.days < float("inf"):
-            raise UsageError("retention: days: a number above 0 is wanted")
+            raise UsageError("retention: days: must be a number above 0")
         if self.bytes is not None and self.bytes <= 0:
-            raise UsageError("retention: bytes: a number above 0 is wanted")
+            raise UsageError("retention: bytes: must be a number above 0")
 
     @property
     def keeps_all(self) -> bool:

@@ -2,7 +2,7 @@
 
 Owns the guarantee that an accepted event can be read again: `encode` refuses an event that would
 not be valid JSON, before anything is written. Tokens of the hub are masked. Above it are the
-engines; it knows `protocol` only.
+engines; of ours it knows `protocol` and what is large.
 """
 
 from __future__ import annotations
@@ -22,10 +22,16 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.events import (
     AnyEvent,
     Event,
+    PromptChanged,
+    PromptQueued,
+    Recalled,
+    Said,
+    SaidBroken,
     Sent,
     SessionCreated,
     SpecChanged,
 )
+from quarterdeck.runtime.off_loop import LARGE
 
 PAGE_BYTES = 4 * 1024 * 1024
 """The approximate size limit of a page: one line of a CLI may have 10 MB, a page 1,000 lines."""
@@ -138,12 +144,30 @@ class Encoded(Value):
         return sum(map(len, self.lines))
 
 
+def size_of(events: Sequence[Event]) -> int:
+    """About how many bytes the events have, without encoding them: those of their texts."""
+    return sum(map(_size, events))
+
+
+def _size(event: Event) -> int:
+    """Of a line, of what a prompt says, or of a line that is not JSON."""
+    match event:
+        case Said(line=raw) | Sent(line=raw) | Recalled(line=raw):
+            return len(memoryview(raw))
+        case PromptQueued(content=raw) | PromptChanged(content=raw):
+            return len(memoryview(raw))
+        case SaidBroken(text=text):
+            return len(text)
+        case _:
+            return 0
+
+
 def encode(events: Sequence[Event]) -> Encoded:
     """Events as bytes. Raises `UsageError` for one that could not be read again."""
     if len(events) == 1:
         event, line = _encode_one(events[0])
         return Encoded(events=[event], lines=[line])
-    if events:
+    if events and size_of(events) < LARGE:  # large ones take less long one by one
         # If this fails, encoding them one by one finds the event at fault.
         with contextlib.suppress(*_FAULTS):
             if (encoded := _encode_all(events)) is not None:
@@ -291,9 +315,9 @@ def check_session(session: str) -> None:
 def check_page(after: int, limit: int) -> int:
     """The limit to use. Raises `UsageError` for invalid numbers."""
     if not 0 <= after <= _LARGEST:
-        raise UsageError("after: a number from 0 is wanted")
+        raise UsageError("after: must be 0 or more")
     if limit < 1:
-        raise UsageError("limit: a number from 1 is wanted")
+        raise UsageError("limit: must be 1 or more")
     return min(limit, MOST_EVENTS)
 
 

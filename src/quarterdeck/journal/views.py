@@ -26,12 +26,16 @@ from quarterdeck.protocol.events import (
     AskOpened,
     AskWithdrawn,
     CliSession,
+    ContextChanged,
     Decided,
     Event,
     LeftToCli,
     LinkFound,
     LinkLost,
+    McpChanged,
     Noted,
+    OffersChanged,
+    PeerPrompted,
     PromptCancelled,
     PromptChanged,
     PromptQueued,
@@ -41,6 +45,7 @@ from quarterdeck.protocol.events import (
     RunEnded,
     RunStarted,
     RunStarting,
+    RunStopping,
     Said,
     SaidBroken,
     SandboxConnection,
@@ -59,15 +64,18 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.holds import Holds
 from quarterdeck.protocol.sandbox import SandboxState
-from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.sessions import SessionSpec, SessionState, is_agent
 from quarterdeck.protocol.views import AskView as AskView
+from quarterdeck.protocol.views import LastTurn
 from quarterdeck.protocol.views import PromptView as PromptView
 
-VIEW_VERSION = 9
+VIEW_VERSION = 12
 """The version of the fold. Views of another version are folded again from the events."""
 
 PROMPTS_KEPT = 100
 """How many finished prompts stay in a view, which is written with every change."""
+SETTLED_KEPT = 200
+"""How many settled questions of runs that go on stay in a view: one is not opened again."""
 RUNS_KEPT = 100
 """How many ended runs stay in a view. No event of an older run will come."""
 
@@ -96,6 +104,10 @@ class SessionView(Value):
     name: str = ""
     by: str = ""
     parent: str | None = None
+    lineage: tuple[str, ...] = ()
+    """The sessions whose agents have started it, the first one first."""
+    person: str = ""
+    """Who started the first of the lineage; empty without one."""
     created: int = 0
     updated: int = 0
     archived: bool = False
@@ -118,6 +130,9 @@ class SessionView(Value):
     ended: RunEnded | None = None
     """How the last run ended."""
     ended_runs: tuple[str, ...] = ()
+    stopped_by: str | None = None
+    """Who ended the current or last run; None if it was not stopped. A person counts more than an
+    agent."""
     cli_session: str | None = None
     afresh: bool = False
     """The run will end; the next run starts a new conversation."""
@@ -136,6 +151,12 @@ class SessionView(Value):
     cli_state: SessionState = SessionState.ENDED
     """The state of the last `StateChanged`; `state` also considers questions and the link."""
     cli_detail: str = ""
+    since: int = 0
+    """When `state` changed last, in ms since 1970."""
+    last_turn: LastTurn | None = None
+    """The last turn that has ended."""
+    quiet: tuple[int, int] = (0, 0)
+    """The first and the last number of the last events in a row that tell a person nothing new."""
 
     unsent: tuple[PromptView, ...] = ()
     """Prompts that no turn has taken yet, in order: queued, or sent to a run."""
@@ -146,11 +167,18 @@ class SessionView(Value):
     asks: dict[str, AskView] = field(default_factory=dict)
     """The open questions, oldest first."""
     settled: dict[str, str | None] = field(default_factory=dict)
-    """Settled questions with their run. Those of ended runs are dropped."""
+    """The newest settled questions with their run. Those of ended runs are dropped."""
     turns: int = 0
+    peer_prompts: int = 0
+    """Prompts that other Claude sessions have sent to its CLIs, without the hub."""
     cost_usd: float = 0.0
     """The cost in the account."""
     account: Account = Account()
+
+    @property
+    def user(self) -> str:
+        """The person that rules about users mean: whoever started it, or the first above it."""
+        return self.person or self.by
 
     @property
     def state(self) -> SessionState:
@@ -171,9 +199,20 @@ class SessionView(Value):
         return self.cli_detail if self.link_lost is None else self.link_lost
 
     @property
+    def news(self) -> int:
+        """The number of the last event that tells a person something."""
+        first, last = self.quiet
+        return first - 1 if last == self.head and first else self.head
+
+    @property
     def queued(self) -> tuple[PromptView, ...]:
         """The queued prompts, in order."""
         return tuple(prompt for prompt in self.unsent if prompt.run is None)
+
+
+_QUIET = (LinkLost, LinkFound, StateChanged, OffersChanged, McpChanged, ContextChanged)
+"""Events that come with every restart of the hub and every step of a turn. By themselves they do
+not make a session unread."""
 
 
 def fold(view: SessionView | None, stored: Stored) -> SessionView:
@@ -193,11 +232,17 @@ def fold(view: SessionView | None, stored: Stored) -> SessionView:
         case Sent(run=view.run, number=number):
             sent = max(view.sent, number)
             return replace(view, head=stored.seq, updated=stored.at, sent=sent)
+    before = view.state
     view = replace(view, head=stored.seq, updated=stored.at)
     for part in (_session, _run, _prompt, _ask):
         if (changed := part(view, stored)) is not None:
             view = changed
             break
+    if isinstance(stored.event, _QUIET):
+        first, last = view.quiet
+        view = replace(view, quiet=(first if last == stored.seq - 1 else stored.seq, stored.seq))
+    if view.state is not before or not view.since:
+        view = replace(view, since=stored.at)
     holds = holding.evolve_holds(view.holds, stored.event, stored.at)
     if holds is not view.holds:
         view = replace(view, holds=holds)
@@ -261,10 +306,17 @@ def ask_view(stored: Stored, opened: AskOpened) -> AskView:
 
 def _session(view: SessionView, stored: Stored) -> SessionView | None:
     match stored.event:
-        case SessionCreated(spec=spec, by=by, parent=parent):
-            name = view.name or spec.name or ""
+        case SessionCreated(spec=spec, by=by, parent=parent, lineage=lineage, person=person):
             return replace(
-                view, spec=spec, by=by, parent=parent, name=name, created=stored.at, deleted=False
+                view,
+                spec=spec,
+                by=by,
+                parent=parent,
+                lineage=lineage,
+                person=person,
+                name=view.name or spec.name or "",
+                created=stored.at,
+                deleted=False,
             )
         case SessionRenamed(name=name):
             return replace(view, name=name)
@@ -303,6 +355,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 sent=0,
                 link_lost=None,
                 ended=None,
+                stopped_by=None,
                 cli_session=view.cli_session if origin.cli_session else None,
                 afresh=False,
                 mode=starting.mode,
@@ -319,6 +372,9 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(view, sandbox=state)
         case RunEnded(run=run) as ended:
             return _run_ended(view, run, ended, stored.at)
+        case RunStopping(run=view.run, by=by):
+            kept = view.stopped_by is not None and not is_agent(view.stopped_by)
+            return view if kept else replace(view, stopped_by=by)
         case StartAfresh(run=view.run):
             return replace(view, afresh=True)
         case LinkLost(run=view.run, reason=reason):
@@ -381,9 +437,14 @@ def _prompt(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(_staged(view, PromptStage.SENT, id_), unsent=tuple(unsent))
         case PromptTaken(prompt=id_) if any(_is_unsent(old, id_) for old in view.unsent):
             return _without(_staged(view, PromptStage.TAKEN, id_), id_)
-        case TurnEnded(prompts=ids):
+        case TurnEnded(prompts=ids) as turn:
             done = _without(_staged(view, PromptStage.DONE, *ids), *ids)
-            return replace(done, turns=view.turns + 1)
+            last = LastTurn(
+                at=stored.at, failed=turn.failed, outcome=turn.outcome, problem=turn.problem
+            )
+            return replace(done, turns=view.turns + 1, last_turn=last)
+        case PeerPrompted():
+            return replace(view, peer_prompts=view.peer_prompts + 1)
     return None
 
 
@@ -424,10 +485,13 @@ def _ask(view: SessionView, stored: Stored) -> SessionView | None:
             card = view.asks.get(ask)
             if card is None:
                 # Settled before it was opened: remembered, so that the order does not matter.
-                return replace(view, settled={ask: None, **view.settled})
-            return replace(
-                view,
-                asks={id_: other for id_, other in view.asks.items() if id_ != ask},
-                settled=view.settled | {ask: card.opened.run},
-            )
+                return _settled(view, ask, view.settled.get(ask))
+            asks = {id_: other for id_, other in view.asks.items() if id_ != ask}
+            return _settled(replace(view, asks=asks), ask, card.opened.run)
     return None
+
+
+def _settled(view: SessionView, ask: str, run: str | None) -> SessionView:
+    settled = view.settled | {ask: run}
+    old = len(settled) - SETTLED_KEPT
+    return replace(view, settled=dict(islice(settled.items(), max(old, 0), None)))

@@ -4,6 +4,8 @@ An agent must not read or change the data folder of the hub that controls it, an
 command that talks to that hub: it could answer its own questions or make itself a token. `decide`
 checks these rules before all others.
 
+Nor must it reach the sockets of other Claude sessions: whoever writes to one prompts that session.
+
 There are three results. A call that certainly does such a thing is denied. So is a call that names
 the folder or the command in unreadable code (`python -c`, `eval`, a variable). For an unreadable
 call that names neither, `decide` asks a person where a rule would have allowed it.
@@ -39,16 +41,28 @@ COMMAND_MESSAGE = (
     " person's behalf. No policy can allow it, except --help and --version."
 )
 
+SOCKETS_RULE = "sockets of other sessions"
+SOCKETS_MESSAGE = (
+    "This folder has the sockets with which Claude sessions prompt each other. It is closed to"
+    " agents, and no policy can change that."
+)
+
 COMMAND = "quarterdeck"
 NAMED_IN_CODE = name_set(
-    "answer archive asks attach audit backup budget config demo export fork interrupt new policy"
-    " rename restore resume retention rm runner search send serve service sessions stop token"
-    " usage webhook worktree"
+    "answer archive asks attach audit backup budget config demo export fork interrupt loop mcp new"
+    " policy relay rename restore resume retention rm runner schedule search send serve service"
+    " sessions stop telegram token top usage webhook worktree"
 )
 """Subcommands that reveal a call of the command in unreadable code. `import`, `run` and a few more
 are not listed: in Python code they are common beside the name of the package."""
 
-_SECRET_FILES = ("cli.token", "runner.token", "cli.secret")
+_SOCKETS = re.compile(
+    r"[/{,]cc-socks(?:-\d+)?(?![\w.-])|(?<![\w.-])cc-socks(?:-\d+)?[/},]", re.IGNORECASE
+)
+"""The CLI's folder for them, in the folder for temporary files. Paths of it are known by its name,
+since each session may have a temporary folder of its own."""
+_SOCKET_PATTERN = re.compile(r"/(c[^/\s]*[*?\[][^/\s]*)", re.IGNORECASE)
+_SECRET_FILES = ("cli.token", "runner.token", "loops.token", "cli.secret")
 _VARIABLES = ("QUARTERDECK_HOME", "XDG_DATA_HOME")
 _CALLED = re.compile(
     rf"\b{COMMAND}(?:\.cli)?['\"\\,\[\]()\s]{{1,8}}(?:{'|'.join(sorted(NAMED_IN_CODE))})\b"
@@ -103,6 +117,8 @@ def check_builtin(
     """Hold the built-in rules against a call."""
     if commands := [need.what for need in request.needs if _runs_ours(need.part)]:
         return _hit(Touch.SURE, COMMAND_RULE, commands)
+    if sockets := list(_sockets(call_input, request)):
+        return _hit(Touch.SURE, SOCKETS_RULE, sockets)
     closed = _PrivatePaths(private, context)
     if files := [need.what for need in request.needs if closed.reaches(need, request)]:
         return _hit(Touch.SURE, FILES_RULE, files)
@@ -156,9 +172,53 @@ def _texts(call_input: Raw) -> Iterable[str]:
             waiting += [(each, depth + 1) for each in value]
 
 
+_MESSAGES = {
+    FILES_RULE: FILES_MESSAGE,
+    COMMAND_RULE: COMMAND_MESSAGE,
+    SOCKETS_RULE: SOCKETS_MESSAGE,
+}
+
+
 def _hit(touch: Touch, rule: str, parts: Iterable[str]) -> BuiltinHit:
-    message = FILES_MESSAGE if rule == FILES_RULE else COMMAND_MESSAGE
+    message = _MESSAGES[rule]
     return BuiltinHit(touch=touch, rule=rule, message=message, parts=tuple(dict.fromkeys(parts)))
+
+
+# --- sockets -----------------------------------------------------------------------------------
+
+
+def _sockets(call_input: Raw, request: Request) -> Iterable[str]:
+    """The needs that name a socket of a session. What is written to a file names none.
+
+    `SendMessage` is the CLI's own way to other sessions: rules decide about it.
+    """
+    if request.tool == "SendMessage":
+        return
+    if request.command is not None:
+        texts = [request.command.translate(_UNQUOTED)]
+    elif all(need.kind is NeedKind.TOOL for need in request.needs):
+        texts = _plain(call_input).split("\n")
+        if not request.tool.startswith("mcp__"):  # they know paths, and texts for people
+            texts = [text for text in texts if not re.search(r"\s", text)]
+    else:
+        texts = []
+    if any(_names_sockets(text) for text in texts):
+        yield from (need.what for need in request.needs)
+        return
+    for need in request.needs:
+        paths = need.target.paths if need.target is not None else ()
+        if any(_names_sockets(path) for path in paths):
+            yield need.what
+
+
+def _names_sockets(text: str) -> bool:
+    if _SOCKETS.search(text) is not None:
+        return True
+    return any(
+        fnmatchcase(name, pattern.casefold())
+        for pattern in _SOCKET_PATTERN.findall(text)
+        for name in ("cc-socks", "cc-socks-0", "cc-socks-1000")
+    )
 
 
 # --- unreadable calls --------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from quarterdeck.policy.trees import LookBelow
 
 def judge_dashes(script: Script, cwd: str | None, below: LookBelow | None) -> Script:
     """The script without such effects where no name begins with a dash. Others do not just look."""
-    if not any(effect.by_name for part in script.parts for effect in part.effects):
+    if not [each for part in script.parts for each in part.effects if each.by_name]:
         return script
     changes = any(map(_writes, script.parts))
     parts = [

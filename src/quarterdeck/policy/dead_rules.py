@@ -17,12 +17,12 @@ from quarterdeck.policy.examples import CONTEXT
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import needs_of
 from quarterdeck.policy.parity import ClaudeRule
+from quarterdeck.policy.patterns import Pattern
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.rules import (
     ROLE,
     AskSettings,
     CallConditions,
-    Pattern,
     Rule,
     Verb,
     may_answer,

@@ -100,20 +100,27 @@ class Verdict(Value):
     """The parts that no rule allows, where nothing stops them either."""
 
 
-def decide(call: Call, rules: Rules) -> Verdict:
-    """Decide about a call. Total: whatever it is given, it gives a verdict."""
+def decide(call: Call, rules: Rules, request: Request | None = None) -> Verdict:
+    """Decide about a call. Total: whatever it is given, it gives a verdict.
+
+    `request`: the call taken apart, if the caller has done that.
+    """
     try:
-        return _decide(call, rules, frozenset())
+        return _decide(call, rules, frozenset(), request)
     except Exception as error:  # noqa: BLE001 - fails closed: a fault of ours must not let anything pass
         reason = f"policy could not decide ({type(error).__name__}: {error})"
         return Verdict(behavior=Behavior.ASK, reasons=(reason,), ruled=True, source="policy")
 
 
-def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) -> Verdict:
+def _decide(
+    call: Call,
+    rules: Rules,
+    spent: frozenset[tuple[str, int, str]],
+    request: Request | None = None,
+) -> Verdict:
     built_in: BuiltinHit | None = None
-    request: Request | None = None
     if rules.private is not None:
-        request = needs_of(call.tool, call.input, call.context)
+        request = request or needs_of(call.tool, call.input, call.context)
         built_in = check_builtin(call.input, request, call.context, rules.private)
         if built_in is not None and built_in.touch is Touch.SURE:
             return _builtin_denial(built_in)

@@ -22,7 +22,9 @@ def _doubt(need: Need) -> str:
     if need.kind is NeedKind.UNKNOWN:
         return f"{_shown(need.what)}: {need.why}" if need.why else ""
     if need.kind is NeedKind.FETCH:
-        return "the host is not known" if need.host is None else f"{need.host} may be the same host"
+        if need.host is None:
+            return "the host is not known"
+        return f"{need.host} may be the same host, or belong to it"
     if need.target is not None:
         return _of_target(need.target, need.part)
     return _of_words(need.part) if need.part is not None else ""

@@ -48,8 +48,8 @@ class Explanation(Value, omit_defaults=False):
 
 def explain(call: Call, rules: Rules) -> Explanation:
     """Decide about a call, and say how that came about."""
-    verdict = decide(call, rules)
     request = needs_of(call.tool, call.input, call.context)
+    verdict = decide(call, rules, request)
     try:
         hits = [hit for policy in rules.policies for hit in _hits(policy, request, call)]
     except Exception:  # noqa: BLE001 - the verdict says what failed; an explanation never does

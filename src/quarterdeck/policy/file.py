@@ -17,10 +17,11 @@ from quarterdeck.policy.examples import EXAMPLE_KEYS, TEST_KEYS, check_examples,
 from quarterdeck.policy.facts import FactConditions
 from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.path_names import key_of
+from quarterdeck.policy.patterns import Pattern
 from quarterdeck.policy.places import PlaceConditions
 from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
-from quarterdeck.policy.rules import ROLE, AskSettings, CallConditions, Pattern, Rule, Verb
+from quarterdeck.policy.rules import ROLE, AskSettings, CallConditions, Rule, Verb
 from quarterdeck.policy.specifiers import Behavior
 from quarterdeck.policy.toml import Document, Flaw, read_toml
 from quarterdeck.policy.toml_values import MODES, MOST_FLAWS, Table, Then, TooManyFlaws, nearest
@@ -28,7 +29,7 @@ from quarterdeck.policy.wildcards import too_wild
 
 __all__ = ["KEYS", "Loaded", "read_policy"]
 
-TOP_KEYS = {"default", "extends", "ask", "claude", "rule", "test"}
+TOP_KEYS = {"default", "extends", "ask", "agents", "claude", "rule", "test"}
 ASK_KEYS = {"answered_by", "wait"}
 CLAUDE_KEYS = {"allow", "ask", "deny"}
 REWRITE_KEYS = {"set", "remove", "add_flags", "remove_flags", "replace_flags"}
@@ -163,6 +164,7 @@ class _Reader:
             claude=[*claude, *self._claude(top)],
             default=top.choice("default", STRICTNESS, default),
             ask_settings=self._ask_settings(top),
+            agents=top.truth("agents") or any(policy.agents for policy in extended),
         )
 
     def _table(self, path: tuple[str | int, ...], value: object, keys: set[str]) -> Table:

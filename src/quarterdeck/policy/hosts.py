@@ -122,11 +122,21 @@ def is_meant(pattern: str, host: str) -> bool:
 
 
 def may_mean(pattern: str, host: str | None) -> bool | None:
-    """Whether a rule that stops means a host. None: it may; the host is not known, or is another
-    name of the same machine.
+    """Whether a rule that stops means a host. None: it may; the host is not known, is another name
+    of the same machine, or is below the one that the rule names, and most often of its owner.
     """
     if host is None:
         return None
     if is_meant(pattern, host):
         return True
-    return None if any(is_meant(pattern, each) for each in relatives(host)) else False
+    if any(is_meant(pattern, each) for each in relatives(host)):
+        return None
+    return None if "*" not in pattern and host.endswith(f".{canonical(pattern)}") else False
+
+
+def host_in(address: str) -> str | None:
+    """The host of an address as commands take it: with or without a scheme, a user, a port."""
+    if "://" in address:
+        scheme, _, rest = address.partition("://")
+        return host_of(address if scheme.lower() in {"http", "https"} else f"https://{rest}")
+    return host_of(f"https://{address}") if address else None

@@ -39,6 +39,8 @@ class WordIndex(Generic[_T]):
             more = self._by_word.get(word) if word is not None else None
             if more:
                 found = found + more
+        if not found:
+            return []
         if found is not self._always and len(found) > 1:
             found = sorted(set(found))
         return [self._items[place] for place in found]

@@ -14,6 +14,7 @@ from quarterdeck.policy.hosts import is_meant, may_mean
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.paths import catches, covers, is_protected, names_protected
 from quarterdeck.policy.shell import Part, git_without_options
+from quarterdeck.policy.shell.aliases import other_names
 from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPattern, Rule
 from quarterdeck.policy.written import WRITTEN
 
@@ -155,19 +156,21 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
             for need in request.needs
             if need.kind is NeedKind.COMMAND and need.part is not None and stops(pattern, need.part)
         ]
-    named = {
-        id(need.part): _names_part(pattern, need.part)
-        for need in request.needs
-        if need.kind is NeedKind.COMMAND and need.part is not None
-    }
-    if all(each is None for each in named.values()):
+    named: dict[int, bool] = {}
+    for need in request.needs:
+        part = need.part
+        if part is not None and need.kind is NeedKind.COMMAND:
+            literally = _names_part(pattern, part)
+            if literally is not None:
+                named[id(part)] = literally
+    if not named:
         return []
     redirected = _redirection_files(request)
     return [
         need
         for need in request.needs
         if need.part is not None
-        and named.get(id(need.part)) is not None
+        and id(need.part) in named
         and (
             need.kind is NeedKind.COMMAND
             or named[id(need.part)]
@@ -180,10 +183,12 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
 def _redirection_files(request: Request) -> set[int]:
     """The files of redirections, by their ids. The name of a command says nothing about those."""
     files = {
-        id(need.part): {target.source for target in (*need.part.reads, *need.part.writes)}
-        for need in request.needs
-        if need.kind is NeedKind.COMMAND and need.part is not None
+        id(part): {target.source for target in (*part.reads, *part.writes)}
+        for part in [need.part for need in request.needs if need.kind is NeedKind.COMMAND]
+        if part is not None and (part.reads or part.writes)
     }
+    if not files:
+        return set()
     return {
         id(need)
         for need in request.needs
@@ -201,12 +206,14 @@ def _is_own_code(need: Need) -> bool:
 
 def _names_part(pattern: CommandPattern, part: Part) -> bool | None:
     """Does the pattern name everything that a part does? True: literally. None: no."""
-    if any(effect.token == WRITTEN for effect in part.effects):
+    # Most patterns do not match: that is found out first.
+    matching = [form for form in part.forms if pattern.matches(form.text)]
+    if not matching or any(effect.token == WRITTEN for effect in part.effects):
         return None
-    if pattern.exact and any(form.text == pattern.text for form in part.forms):
+    if pattern.exact:
         return True
-    for form in part.forms:
-        if len(pattern.literal) < form.named or not pattern.matches(form.text):
+    for form in matching:
+        if len(pattern.literal) < form.named:
             continue
         program = part.words[0].literal if part.words else None
         if all(
@@ -240,6 +247,9 @@ def _may_stop(pattern: CommandPattern, need: Need) -> bool:
     before = " ".join(texts) + " "
     if f"{pattern.literal} ".startswith(before):
         return True
+    others = other_names(tuple(pattern.literal.split()))
+    if any(f"{' '.join(other)} ".startswith(before) for other in others):
+        return True
     return not pattern.exact and pattern.bare is None and before.startswith(pattern.literal)
 
 
@@ -259,7 +269,24 @@ def spellings(part: Part) -> list[str]:
             texts.append(" ".join(("git", *git_without_options(words))))
         if part.called:
             texts.append(" ".join(part.called))
+        texts += [" ".join(other) for other in part.same]
     return texts
+
+
+def first_spellings(part: Part) -> set[str]:
+    """The first word of each of these texts but the forms."""
+    found: set[str] = set()
+    if part.words:
+        first = part.words[0]
+        text = first.source if first.text is None else first.text
+        name = text.rpartition("/")[2]
+        if name.split() != [name] or text.split() != [text]:
+            return {word for each in spellings(part) for word in each.split(None, 1)[:1]}
+        found.add(text)
+        found.add(name)
+        found.update(part.called[:1])
+        found.update([other[0] for other in part.same])
+    return found
 
 
 def _words(part: Part) -> list[str]:
@@ -277,6 +304,10 @@ def with_flags(pattern: CommandPattern, part: Part) -> bool:
     words[0] = words[0].rpartition("/")[2]
     if words[0] == "git":
         words = ["git", *git_without_options(words)]
+    return any(_with_flags(pattern, wanted, each) for each in (words, *map(list, part.same)))
+
+
+def _with_flags(pattern: CommandPattern, wanted: list[str], words: list[str]) -> bool:
     if words[0] != wanted[0]:
         return False
     flags, others = _split(words[1:])

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from functools import cached_property
 from itertools import islice
 
 import msgspec
@@ -21,10 +20,11 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.policy.cli_files import OWN_TOOLS, is_own_file
 from quarterdeck.policy.dashes import judge_dashes
 from quarterdeck.policy.folders import Folders
-from quarterdeck.policy.hosts import host_of
-from quarterdeck.policy.moves import moved_by, other_names
+from quarterdeck.policy.hosts import host_in, host_of
+from quarterdeck.policy.kept import kept
+from quarterdeck.policy.moves import Moved, moved_by, other_names
 from quarterdeck.policy.paths import before_wildcard, is_inside, is_protected, linked
-from quarterdeck.policy.repositories import Looking, other_repositories
+from quarterdeck.policy.repositories import Looking, other_repositories, repositories_in
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
     LIMIT,
@@ -128,7 +128,7 @@ class Context(Value, dict=True):
     """Files that earlier calls of the session have written. What is in them comes from the agent:
     a rule for a command does not mean running it."""
 
-    @cached_property
+    @kept
     def folders(self) -> Folders:
         """Where the patterns of rules are relative to."""
         return Folders(
@@ -178,6 +178,8 @@ _NAMES_ONLY = frozenset({None, "files_with_matches", "count"})
 """Output modes of a search that do not show lines of files."""
 
 _LEADS_OUT = re.compile(r"^\s*[/~]|[{,]\s*[/~]|\.\.")
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_TEXT = msgspec.json.Decoder(str)
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -191,7 +193,7 @@ def needs_of(tool: str, json: Raw, context: Context) -> Request:
 
 def _needs_of(tool: str, json: Raw, context: Context) -> Request:
     try:
-        members = msgspec.json.decode(json, type=dict[str, Raw])
+        members = _MEMBERS.decode(json)
     except _UNREADABLE:
         return _unknown(tool, "its input cannot be read")
     if tool in _COMMANDS:
@@ -261,7 +263,7 @@ def files_written(tool: str, json: Raw, cwd: str | None) -> frozenset[str]:
 
 def _text(members: dict[str, Raw], name: str) -> str | None:
     try:
-        return msgspec.json.decode(members[name], type=str)
+        return _TEXT.decode(members[name])
     except (KeyError, *_UNREADABLE):
         return None
 
@@ -364,7 +366,9 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     needs: list[Need] = []
     for part in script.parts:
         needs.extend(islice(_of_part(part, context), MOST_NEEDS + 1 - len(needs)))
-    wide = [at for at, need in enumerate(needs) if need.target and _is_wide(need.target)]
+    wide = [
+        at for at, each in enumerate(needs) if each.target is not None and _is_wide(each.target)
+    ]
     if len(wide) > MOST_WIDE:
         why = f"it has more than {MOST_WIDE} patterns and folders"
         needs[wide[MOST_WIDE] :] = [Need(kind=NeedKind.UNKNOWN, what=command[:200], why=why)]
@@ -373,28 +377,32 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     if len(needs) > MOST_NEEDS:
         why = f"it has more than {MOST_NEEDS} parts and files"
         needs[MOST_NEEDS:] = [Need(kind=NeedKind.UNKNOWN, what=command[:200], why=why)]
-    needs.extend(islice(_by_other_names(script, needs, context), MOST_NEEDS))
-    look = Looking(
-        root=context.settings or context.cwd, resolve=context.resolve, exists=context.exists
-    )
-    why = "git may work in another repository there, whose settings run programs"
-    needs.extend(
-        Need(kind=NeedKind.UNKNOWN, what=f"git in {target.source}", why=why)
-        for target in islice(other_repositories(script, look), 1)
-    )
-    needs.extend(
+    moved = moved_by(script.parts)
+    if moved or any([each.target is not None and each.target.glob for each in needs]):  # noqa: C419
+        needs.extend(islice(_by_other_names(script, needs, moved, context), MOST_NEEDS))
+    if used := repositories_in(script):
+        look = Looking(
+            root=context.settings or context.cwd, resolve=context.resolve, exists=context.exists
+        )
+        why = "git may work in another repository there, whose settings run programs"
+        needs.extend(
+            Need(kind=NeedKind.UNKNOWN, what=f"git in {target.source}", why=why)
+            for target in islice(other_repositories(script, used, look), 1)
+        )
+    needs += [
         Need(kind=NeedKind.UNKNOWN, what=problem.source or command[:200], why=problem.why)
         for problem in script.problems[:MOST_PROBLEMS]
-    )
+    ]
     if not needs:
         # Only assignments, tests and comments: there is nothing to allow, and nothing to name.
         needs.append(Need(kind=NeedKind.COMMAND, what=command[:200], free=True))
     return Request(tool=tool, needs=tuple(needs), script=script, command=command)
 
 
-def _by_other_names(script: Script, needs: list[Need], context: Context) -> Iterator[Need]:
+def _by_other_names(
+    script: Script, needs: list[Need], moved: list[Moved], context: Context
+) -> Iterator[Need]:
     """Files that are used under a name which the script itself, or a link, gives to them."""
-    moved = moved_by(script.parts)
     if len(moved) * len(needs) > MOST_PAIRS:
         why = "it moves, copies or links too many files"
         yield Need(kind=NeedKind.UNKNOWN, what=(script.source)[:200], why=why)
@@ -413,14 +421,6 @@ def _by_other_names(script: Script, needs: list[Need], context: Context) -> Iter
             free = not edit and is_inside(true, context.roots, context.home)
             why = f"{target.source} may be another name of it"
             yield msgspec.structs.replace(need, target=true, why=why, free=free, own=False)
-
-
-def _host(address: str) -> str | None:
-    """The host of an address as commands take it: with or without a scheme, a user, a port."""
-    if "://" in address:
-        scheme, _, rest = address.partition("://")
-        return host_of(address if scheme.lower() in {"http", "https"} else f"https://{rest}")
-    return host_of(f"https://{address}") if address else None
 
 
 def _is_wide(target: Target) -> bool:
@@ -452,7 +452,7 @@ def _of_part(part: Part, context: Context) -> Iterator[Need]:
             kind=NeedKind.FETCH,
             what=address or part.text,
             part=part,
-            host=_host(address),
+            host=host_in(address),
             why=f"{part.name} contacts it",
             free=True,
         )

@@ -7,10 +7,11 @@ Strict where the CLI is lax: an allow must cover every need. The reference says 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.indexes import WordIndex
-from quarterdeck.policy.matcher import Match, Sense, match, spellings
+from quarterdeck.policy.matcher import Match, Sense, first_spellings, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.specifiers import Behavior, Rule, Source
 
@@ -34,17 +35,31 @@ class Outcome(Value):
     """The needs that no allow rule covers, where nothing was denied or asked."""
 
 
+class _Words(NamedTuple):
+    """The words by which a rule may match a command or a part of it."""
+
+    firsts: set[str]
+    seconds: set[str] | None
+    """None: a part has none, or it is not known."""
+
+
 class _Index:
-    """The rules of one behavior, by the first word of their commands."""
+    """The rules of one behavior, by the first two words of their commands."""
 
     def __init__(self, rules: Iterable[ClaudeRule]) -> None:
-        found = [(_first_word(each.rule), each) for each in rules]
+        found = [(_first_word(each.rule), (_second_word(each.rule), each)) for each in rules]
         self._all = WordIndex(found)
-        self._without_files = WordIndex(pair for pair in found if pair[1].rule.path is None)
+        self._without_files = WordIndex(pair for pair in found if pair[1][1].rule.path is None)
 
-    def candidates(self, words: set[str], files: bool) -> list[ClaudeRule]:
+    def candidates(self, words: _Words, files: bool) -> list[ClaudeRule]:
         """The rules that may hit a call with such commands, or with files, in their order."""
-        return (self._all if files else self._without_files).candidates(words)
+        index = self._all if files else self._without_files
+        seconds = words.seconds
+        return [
+            each
+            for second, each in index.candidates(words.firsts)
+            if seconds is None or second is None or second in seconds
+        ]
 
 
 class RuleSet:
@@ -99,7 +114,7 @@ class RuleSet:
         request: Request,
         context: Context,
         sense: Sense,
-        words: set[str],
+        words: _Words,
         files: bool,
     ) -> tuple[tuple[ClaudeRule, Match], ...]:
         found = []
@@ -124,13 +139,29 @@ def _first_word(rule: Rule) -> str | None:
     return None if rule.command is None else rule.command.first_word
 
 
-def _words(request: Request) -> set[str]:
-    """Every first word by which a rule may match a part of the request."""
-    words: set[str] = set()
-    if request.command is not None:
-        words.update(request.command.split(maxsplit=1)[:1])
-    if request.script is not None:
-        for part in request.script.parts:
-            for text in spellings(part):
-                words.update(text.split(maxsplit=1)[:1])
-    return words
+def _second_word(rule: Rule) -> str | None:
+    # An option may be anywhere in a command.
+    second = None if rule.command is None else rule.command.second_word
+    return None if second is None or second[0] == "-" else second
+
+
+def _words(request: Request) -> _Words:
+    """The words of all texts by which a rule may know a command or its parts."""
+    texts = [] if request.command is None else [request.command]
+    firsts: set[str] = set()
+    seconds: set[str] = set()
+    known = True
+    for part in request.script.parts if request.script is not None else ():
+        texts += [form.text for form in part.forms]
+        firsts |= first_spellings(part)
+        known = known and (part.subcommand is not None or not part.words)
+        for other in (part.called, *part.same):
+            seconds.update(other[1:2])
+            seconds.update([each for each in other[2:] if other[1][:1] == "-" != each[:1]][:1])
+        if part.subcommand is not None:
+            seconds.add(part.subcommand)
+    for text in texts:
+        words = text.split(None, 2)
+        firsts.update(words[:1])
+        seconds.update(words[1:2])
+    return _Words(firsts, seconds if known else None)

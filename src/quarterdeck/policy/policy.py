@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from quarterdeck.policy.facts import Facts
-from quarterdeck.policy.needs import Context, NeedKind, Request
+from quarterdeck.policy.needs import Context, Request
 from quarterdeck.policy.parity import ClaudeRule, Outcome, RuleSet
 from quarterdeck.policy.rules import AskSettings, Hit, Rule
 from quarterdeck.policy.specifiers import Behavior
+from quarterdeck.policy.triggers import Key, keys_of_call, keys_of_rule
 
 Default = Literal["cli", "ask", "deny"]
 """The decision on a call without a matching rule: by the CLI, ask, or deny."""
@@ -32,29 +33,29 @@ class Policy:
         claude: Iterable[ClaudeRule] = (),
         default: Default = "cli",
         ask_settings: AskSettings | None = None,
+        agents: bool = False,
     ) -> None:
+        """`agents`: the sessions that it holds for may start other sessions."""
         self.name = name
+        self.agents = agents
         self.rules = tuple(rules)
         self.claude = tuple(claude)
         self.default: Default = default
         self.ask_settings = ask_settings or AskSettings()
         self.stopping = tuple(each for each in self.claude if each.behavior is not Behavior.ALLOW)
         self._claude = RuleSet(self.claude) if self.claude else None
-        self._by_command: dict[str, list[int]] = {}
-        self._by_kind: dict[NeedKind, list[int]] = {}
-        self._others: list[int] = []
+        self._by_key: dict[Key, list[int]] = {}
+        self._always: list[int] = []
         for index, rule in enumerate(self.rules):
-            names, kinds = _commands(rule), _kinds(rule)
-            for name_ in names or ():
-                self._by_command.setdefault(name_, []).append(index)
-            for kind in kinds or ():
-                self._by_kind.setdefault(kind, []).append(index)
-            if names is None and kinds is None:
-                self._others.append(index)
+            keys = keys_of_rule(rule)
+            if keys is None:
+                self._always.append(index)
+            for key in keys or ():
+                self._by_key.setdefault(key, []).append(index)
 
     def hits(self, request: Request, context: Context, facts: Facts) -> Iterator[Hit]:
         """The matches of its own rules, in their order."""
-        for rule in self._candidates(request):
+        for rule in self.candidates(request):
             hit = rule.hit(request, context, facts)
             if hit is not None:
                 yield hit
@@ -63,45 +64,12 @@ class Policy:
         """The result of its rules in Claude Code's syntax; None if it has none."""
         return self._claude.weigh(request, context) if self._claude is not None else None
 
-    def _candidates(self, request: Request) -> Iterable[Rule]:
-        names: set[str] = set()
-        kinds: set[NeedKind] = set()
-        for need in request.needs:
-            if need.kind is NeedKind.UNKNOWN:
-                return self.rules
-            kinds.add(need.kind)
-            if need.part is not None:
-                if (name := need.part.name) is None:
-                    return self.rules
-                names.add(name)
-                names.add(need.part.words[0].literal or name)
-                names.update(need.part.called[:1])
-        found = list(self._others)
-        for name in names:
-            found += self._by_command.get(name, ())
-        for kind in kinds:
-            found += self._by_kind.get(kind, ())
-        return [self.rules[index] for index in sorted(set(found))]
-
-
-def _commands(rule: Rule) -> list[str] | None:
-    """The names of the only commands that a rule can match; None if it may match others."""
-    what = rule.what
-    if not what.commands or what.claude or what.domains:
-        return None
-    names = [pattern.words[0] for pattern in what.commands]
-    return None if any(set(name) & set("*?[") for name in names) else names
-
-
-def _kinds(rule: Rule) -> tuple[NeedKind, ...] | None:
-    """The kinds of needs that a rule about paths, or about domains, can hit; None for others."""
-    what = rule.what
-    if what.commands or what.claude or what.flags or what.without:
-        return None
-    if what.paths and not what.domains:
-        return (NeedKind.EDIT, NeedKind.READ)
-    if what.domains and not what.paths:
-        return (NeedKind.FETCH,)
-    if what.places.given and not what.domains:
-        return (NeedKind.EDIT, NeedKind.READ, NeedKind.FETCH)
-    return None
+    def candidates(self, request: Request) -> Iterable[Rule]:
+        """Its own rules that can hit a call, in their order."""
+        keys = keys_of_call(request) if self._by_key else None
+        if keys is None:
+            return self.rules
+        found = set(self._always)
+        for key in self._by_key.keys() & keys:
+            found.update(self._by_key[key])
+        return [self.rules[index] for index in sorted(found)]

@@ -34,10 +34,13 @@ FOLDERS = (
     ".config/environment.d .config/tmux .local/bin .local/share/systemd .local/share/applications",
     "Library/LaunchAgents Library/LaunchDaemons cron.d cron.daily cron.hourly cron.weekly",
     "cron.monthly spool/cron profile.d sudoers.d init.d systemd/system systemd/user ld.so.conf.d",
+    # Sockets with which sessions of agents prompt each other.
+    "cc-socks cc-socks-*",
     # Keys and accounts of a person.
     ".ssh .gnupg .aws .azure .kube .config/gcloud .config/gh .terraform.d",
 )
-"""Folders with everything in them, and files of that name, separated by blanks."""
+"""Folders with everything in them, and files of that name, which may have `*`, separated by
+blanks."""
 
 FILES = (
     # Shells.
@@ -132,7 +135,7 @@ def _listed(texts: tuple[str, ...]) -> list[str]:
 
 @cache
 def _expression() -> re.Pattern[str]:
-    folders = "|".join(map(re.escape, _listed(FOLDERS)))
+    folders = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in _listed(FOLDERS))
     files = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in _listed(FILES))
     return re.compile(rf"(?:^|/)(?:(?:{folders})(?:/|$)|(?:{files})$)", re.IGNORECASE)
 

@@ -27,16 +27,18 @@ class Looking(Value):
     exists: Callable[[str], bool] | None = None
 
 
-def other_repositories(script: Script, look: Looking) -> Iterator[Target]:
-    """The folders in which git may meet another repository than the session's."""
-    used = [
+def repositories_in(script: Script) -> list[Target]:
+    """The folders that git works in."""
+    return [
         each.target
         for part in script.parts
         for each in part.effects
         if each.target is not None and each.target.repository
     ]
-    if not used:
-        return
+
+
+def other_repositories(script: Script, used: list[Target], look: Looking) -> Iterator[Target]:
+    """Those of the folders in which git may meet another repository than the session's."""
     written = [target for part in script.parts for target in part.writes]
     written += [
         each.target

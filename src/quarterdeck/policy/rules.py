@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal
 
 from quarterdeck.domain.structs import Value
@@ -23,6 +22,7 @@ from quarterdeck.policy.indexes import KeyIndex, WordIndex
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.path_names import names_in
+from quarterdeck.policy.patterns import Pattern, is_plain
 from quarterdeck.policy.places import PlaceConditions
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.shell import Part
@@ -74,102 +74,6 @@ class Verb(StrEnum):
 FAMILY = {NeedKind.EDIT: "Edit", NeedKind.READ: "Read", NeedKind.FETCH: "WebFetch"}
 """Kinds of needs that belong to a tool, whichever tool causes them: a redirection in Bash is an
 edit."""
-
-
-@lru_cache(maxsize=4_096)
-def _is_plain(word: str) -> bool:
-    return not set(word) & set("*?[")
-
-
-class Pattern(Value):
-    """A command by its words, such as `git push`. A word may have wildcards."""
-
-    words: tuple[str, ...]
-    rule: specifiers.Rule
-    """The same for allowing: `Bash(git push:*)`."""
-
-    def place(self, part: Part) -> int | None:
-        """The index of the word of a part that the pattern's last word matches; None if none does.
-
-        Options may be between the words, each with a value: `git -C there push`.
-        """
-        name = part.name
-        if name is None or not (
-            fnmatchcase(name, self.words[0]) or part.words[0].literal == self.words[0]
-        ):
-            return None
-        at, after_option = 0, False
-        wanted = list(self.words[1:])
-        for index, word in enumerate(part.words[1:], 1):
-            if not wanted:
-                break
-            text = word.literal
-            if text is None:
-                return None
-            if fnmatchcase(text, wanted[0]):
-                at, after_option = index, False
-                del wanted[0]
-            elif text.startswith("-"):
-                after_option = True
-            elif after_option:
-                after_option = False
-            else:
-                return None
-        return None if wanted else at
-
-    def _is_called(self, part: Part) -> bool:
-        """Whether a part begins with its words by its full names: `npm publish` for `npm publ`."""
-        return len(part.called) >= len(self.words) and all(
-            fnmatchcase(text, word) for text, word in zip(part.called, self.words, strict=False)
-        )
-
-    def begins(self, part: Part) -> bool:
-        """Whether a part certainly begins with its words, with nothing between them."""
-        if part.name is None or len(part.words) < len(self.words):
-            return False
-        texts = [part.name, *(word.literal for word in part.words[1 : len(self.words)])]
-        return all(
-            text is not None and fnmatchcase(text, word)
-            for text, word in zip(texts, self.words, strict=True)
-        )
-
-    def fits(self, part: Part) -> Tri:
-        """Whether a part is such a command."""
-        if not part.words:
-            return False  # a redirection with no command
-        name, first = part.name, self.words[0]
-        # Most rules are about other programs: this is asked for each of them.
-        other = name is not None and name != first and _is_plain(first)
-        if (
-            other
-            and part.words[0].literal != first
-            and not (part.called and part.called[0] == first)
-        ):
-            return False
-        if self.place(part) is not None or self._is_called(part):
-            return True
-        if name is None:
-            return None
-        if not fnmatchcase(name, first):
-            return False
-        return None if self._may_follow(part) else False
-
-    def _may_follow(self, part: Part) -> bool:
-        """May its remaining words be among the unknown words of a part?"""
-        wanted, after_option = 1, False
-        for word in part.words[1:]:
-            text = word.literal
-            if text is None:
-                return wanted < len(self.words)
-            if wanted < len(self.words) and fnmatchcase(text, self.words[wanted]):
-                wanted, after_option = wanted + 1, False
-            elif text.startswith("-"):
-                after_option = True
-            elif after_option:
-                after_option = False
-            else:
-                return False
-        return part.open_ended and wanted < len(self.words)
 
 
 class CallConditions(Value, dict=True):
@@ -244,8 +148,10 @@ class CallConditions(Value, dict=True):
         for need in request.needs:
             if need.kind is NeedKind.UNKNOWN:
                 caught[id(need)] = (need, False)
-        sure, perhaps = _stopped_needs((*self.claude, *self.domains), request, context)
-        inside, may_be_inside = _stopped_needs(self._near(request, context), request, context)
+        others = (*self.claude, *self.domains)
+        sure, perhaps = _stopped_needs(others, request, context) if others else ([], [])
+        near = self._near(request, context) if self.paths else ()
+        inside, may_be_inside = _stopped_needs(near, request, context) if near else ([], [])
         if self.commands or self.flags or self.without:
             among = {id(need) for need in inside}
             either = among | {id(need) for need in may_be_inside}
@@ -292,35 +198,41 @@ class CallConditions(Value, dict=True):
         return WordIndex((_first_word(each.rule), each.rule) for each in self.commands)
 
     @cached_property
-    def _by_program(self) -> WordIndex[tuple[str | None, Pattern]]:
-        """Its commands by the names of their programs; one with wildcards may fit any. Each with
-        its second word, if that has no wildcards.
-        """
-        plain = [[each if _is_plain(each) else None for each in p.words] for p in self.commands]
-        seconds = [words[1] if len(words) > 1 else None for words in plain]
-        items = zip(plain, zip(seconds, self.commands, strict=True), strict=True)
-        return WordIndex((words[0], item) for words, item in items)
+    def _by_program(self) -> WordIndex[Pattern]:
+        """Its commands by the names of their programs; one with wildcards may fit any."""
+        return WordIndex(
+            (each.words[0] if is_plain(each.words[0]) else None, each) for each in self.commands
+        )
+
+    @cached_property
+    def _by_subcommand(self) -> WordIndex[Pattern]:
+        """The same by their first two words, or by the first if the second may differ."""
+        return WordIndex((_leading(each), each) for each in self.commands)
 
     @cached_property
     def _paths_by_key(self) -> KeyIndex[specifiers.Rule]:
         paired = zip(self.keys, self.paths, strict=True)
         return KeyIndex((key, rule.path, rule) for key, rule in paired)
 
-    def _patterns_for(self, part: Part) -> Iterable[tuple[str | None, Pattern]]:
-        """Those of its commands that a part may be (`Pattern.fits`), with their second words."""
+    def _patterns_for(self, part: Part) -> Iterable[Pattern]:
+        """Those of its commands that a part may be (`Pattern.fits`)."""
         if part.name is None:
-            return [(None, each) for each in self.commands]
-        return self._by_program.candidates({part.name, part.words[0].literal, *part.called[:1]})
+            return self.commands
+        names = {part.name, part.words[0].literal, *part.called[:1]}
+        names.update([each[0] for each in part.same])
+        second = part.subcommand
+        if second is None:
+            return self._by_program.candidates(names)
+        # Most patterns are about another subcommand.
+        seconds = {second, *part.called[1:2]}
+        seconds.update([each[1] for each in part.same if len(each) > 1])
+        pairs = {f"{name} {after}" for name in names for after in seconds}
+        found = self._by_subcommand.candidates(names | pairs)
+        return [each for each in found if len(each.words) == 1 or each.goes_on(seconds)]
 
     def _command(self, part: Part) -> Tri:
         fit: Tri = not self.commands
-        known = part.name is not None
-        second = part.words[1].literal if known and len(part.words) > 1 else None
-        seconds = {second, *part.called[1:2]} if second and not second.startswith("-") else set()
-        for after, pattern in self._patterns_for(part):
-            # Most patterns are about another subcommand.
-            if seconds and after is not None and after not in seconds:
-                continue
+        for pattern in self._patterns_for(part):
             one = pattern.fits(part)
             if one is True:
                 fit = True
@@ -349,6 +261,16 @@ class CallConditions(Value, dict=True):
                 return False
             wanted = None if one is None else wanted
         return wanted
+
+
+def _leading(pattern: Pattern) -> str | None:
+    """The first two words of a pattern, without a second that has wildcards; None if the first one
+    has.
+    """
+    first, *others = pattern.words[:2]
+    if not is_plain(first):
+        return None
+    return f"{first} {others[0]}" if others and is_plain(others[0]) else first
 
 
 def _first_words(request: Request) -> frozenset[str]:

@@ -74,9 +74,21 @@ class CommandPattern(Value):
     @property
     def first_word(self) -> str | None:
         """The word that every text begins with which it matches; None if they differ."""
-        words = self.literal.split(maxsplit=1)
-        whole = self.exact or self.bare is not None or len(words) > 1 or self.literal[-1:].isspace()
-        return words[0] if words and whole else None
+        words = self._whole_words
+        return words[0] if words else None
+
+    @property
+    def second_word(self) -> str | None:
+        """The word that comes next in every text that it matches; None if they differ."""
+        words = self._whole_words
+        return words[1] if len(words) > 1 else None
+
+    @property
+    def _whole_words(self) -> list[str]:
+        """The words before its first wildcard that the wildcard does not touch."""
+        words = self.literal.split()
+        whole = self.exact or self.bare is not None or self.literal[-1:].isspace()
+        return words if whole else words[:-1]
 
     def names(self, token: str, program: str | None = None) -> bool:
         """Does it write this out: an option, a setting, the name of a file that is run?

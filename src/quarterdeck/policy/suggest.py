@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.file import read_policy
-from quarterdeck.policy.needs import NeedKind, Request, needs_of
+from quarterdeck.policy.needs import Context, NeedKind, Request, needs_of
 from quarterdeck.policy.replay import PastCall
 from quarterdeck.policy.rules import Rule
 from quarterdeck.policy.shell import Part
 
 LEAST = 3
 """So many times the same must have been answered."""
+LONGEST = 16_384
+"""Bytes of the input of a call that is looked at: a rule names the first words of a command."""
 MOST_EXAMPLES = 5
 MOST_SUGGESTIONS = 50
 """The number of suggestions. Each is compared with all past calls."""
@@ -66,7 +68,7 @@ class Suggestion(Value, omit_defaults=False):
 
 def suggest(calls: Iterable[PastCall], *, least: int = LEAST) -> tuple[Suggestion, ...]:
     """The suggestions from the answers in these calls, the best supported first."""
-    known = [(past, needs_of(past.call.tool, past.call.input, past.call.context)) for past in calls]
+    known = list(_read(calls))
     support: dict[Key, list[PastCall]] = {}
     for past, request in known:
         if past.by_person:
@@ -80,6 +82,20 @@ def suggest(calls: Iterable[PastCall], *, least: int = LEAST) -> tuple[Suggestio
     alike.sort(key=lambda each: -len(each[1]))
     found = [_suggestion(key, answers, known) for key, answers in alike[:MOST_SUGGESTIONS]]
     return tuple(sorted(found, key=lambda each: (-len(each.examples), -each.allowed, each.toml)))
+
+
+def _read(calls: Iterable[PastCall]) -> Iterator[tuple[PastCall, Request]]:
+    """The calls, taken apart: each once, however often it was made, and none that is very long."""
+    seen: dict[tuple[str, bytes, Context], Request] = {}
+    for past in calls:
+        call = past.call
+        given = bytes(call.input)
+        if len(given) > LONGEST:
+            continue
+        key = (call.tool, given, call.context)
+        if key not in seen:
+            seen[key] = needs_of(call.tool, call.input, call.context)
+        yield past, seen[key]
 
 
 def _keys(past: PastCall, request: Request) -> Iterator[Key]:

@@ -16,7 +16,7 @@ MCP = "mcp__"
 
 KNOWN_TOOLS = name_set(
     "AskUserQuestion BashOutput Brief Config CronCreate CronDelete CronList EnterPlanMode "
-    "EnterWorktree ExitPlanMode ExitWorktree KillShell ListMcpResourcesTool LSP Monitor "
+    "EnterWorktree ExitPlanMode ExitWorktree KillShell ListAgents ListMcpResourcesTool LSP Monitor "
     "PowerShell PushNotification ReadMcpResourceTool RemoteTrigger REPL ScheduleWakeup SendMessage "
     "SendUserFile SendUserMessage Sleep SlashCommand StructuredOutput TaskCreate TaskGet TaskList "
     "TaskOutput TaskStop TaskUpdate TeamCreate TeamDelete TodoRead TodoWrite ToolSearch "

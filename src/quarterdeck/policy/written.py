@@ -52,9 +52,10 @@ def mark_written(
     script: Script, written: frozenset[str], resolve: Callable[[str], str] | None
 ) -> Script:
     """The same script, in which parts that run a written file say so."""
-    every = written | written_by(
-        (part, target) for part in script.parts for target in _written_targets(part)
-    )
+    here = [(part, target) for part in script.parts for target in _written_targets(part)]
+    if not written and not here:
+        return script
+    every = written | written_by(here)
     if not every:
         return script
     return msgspec.structs.replace(
@@ -62,11 +63,15 @@ def mark_written(
     )
 
 
-def _written_targets(part: Part) -> Iterable[Target]:
-    yield from part.writes
-    for effect in part.effects:
-        if effect.kind is EffectKind.WRITES and effect.target is not None:
-            yield effect.target
+def _written_targets(part: Part) -> list[Target]:
+    return [
+        *part.writes,
+        *[
+            effect.target
+            for effect in part.effects
+            if effect.kind is EffectKind.WRITES and effect.target is not None
+        ],
+    ]
 
 
 def _marked(

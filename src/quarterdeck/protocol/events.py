@@ -42,6 +42,10 @@ class SessionCreated(Event, tag="session.created"):
     by: str
     parent: str | None = None
     """The session that it was forked from."""
+    lineage: tuple[str, ...] = ()
+    """The sessions whose agents have started it, the first one first; empty if a person did."""
+    person: str = ""
+    """Who started the first of the lineage: rules about users mean this person."""
 
 
 class SessionRenamed(Event, tag="session.renamed"):
@@ -86,6 +90,8 @@ class RunStarting(Event, tag="run.starting"):
     """The CLI may bypass permissions, whatever its mode."""
     at_root: bool = False
     """The CLI connected to the hub by itself, at `/`, without a session."""
+    written: tuple[str, ...] = ()
+    """The files that earlier runs of the session have written."""
 
 
 class RunStarted(Event, tag="run.started"):
@@ -153,6 +159,9 @@ class RunEnded(Event, tag="run.ended"):
     """What went wrong with the end itself: `output_closed`, `no_exit` or `runner_killed`."""
     cut_off: bool = False
     """Whether a turn was open."""
+    written: tuple[str, ...] = ()
+    """The files that the runs of the session have written, this one included: rules for commands
+    do not trust them."""
 
 
 class StartAfresh(Event, tag="run.afresh"):
@@ -290,6 +299,27 @@ class PromptTaken(Event, tag="prompt.taken"):
     prompt: str
 
 
+class PeerPrompted(Event, tag="prompt.peer"):
+    """Another Claude session has sent a prompt to the CLI, without the hub.
+
+    The CLI's line with the whole text is in `Said`.
+    """
+
+    run: str
+    message: str
+    """The CLI's id of the message."""
+    sender: str = ""
+    """The address that the sender gave, as `uds:` and the path of its socket."""
+    name: str = ""
+    """The name that the sender gave."""
+    pid: int | None = None
+    """The process that sent it, where the CLI verified that."""
+    text: str = ""
+    """The beginning of the text, in one line."""
+    refused: bool = True
+    """The session refuses such prompts: an alarm follows."""
+
+
 class ModelTokens(Value):
     """The usage of one model in a turn."""
 
@@ -302,7 +332,7 @@ class ModelTokens(Value):
 
 
 class TurnEnded(Event, tag="turn.ended"):
-    """A turn has ended. `prompts` is empty if a background task started it."""
+    """A turn has ended. `prompts` is empty if a background task or another session started it."""
 
     prompts: tuple[str, ...]
     failed: bool
@@ -312,6 +342,9 @@ class TurnEnded(Event, tag="turn.ended"):
     models: tuple[ModelTokens, ...] = ()
     duration_ms: int | None = None
     tool_calls: int = 0
+    problem: str = ""
+    """Why it failed, as a code: `interrupted` if somebody asked for that, else why the model did
+    not answer, in the CLI's codes, such as `authentication_failed`. Empty if nothing tells it."""
 
 
 class Metered(Event, tag="turn.metered"):
@@ -508,7 +541,7 @@ class BudgetReached(Event, tag="budget.reached"):
     """A budget is reached: the turn was interrupted, or does not start."""
 
     scope: str
-    """`run`, `session`, `day` or `project`."""
+    """`run`, `session`, `day`, `project`, or `family`: a session whose agent started this one."""
     unit: str
     """`usd` or `tokens`."""
     limit: float
@@ -585,6 +618,7 @@ AnyEvent = (
     | PromptCancelled
     | PromptSent
     | PromptTaken
+    | PeerPrompted
     | Metered
     | TurnEnded
     | AskOpened

@@ -1,4 +1,4 @@
-"""What the hub has a machine look up or do outside of a run: worktrees, diffs, folders.
+"""What the hub has a machine look up or do outside of a run: worktrees, diffs, folders, files.
 
 The requests and their answers; `protocol.runner_frames` carries them. Each request is carried out
 once or not at all: it saves first what it would lose, or it refuses. A refusal has a `code` that
@@ -62,7 +62,24 @@ class SeeFolders(MachineRequest, tag="folders"):
     """Empty: the home folder of the machine's user."""
 
 
-AnyMachineRequest = SeeChanges | SettleTree | SeeFolders
+class PutFile(MachineRequest, tag="put_file"):
+    """Store a file in a working folder. One that is there is not replaced."""
+
+    directory: str
+    path: str
+    """Below the folder, or the whole path of a file in it."""
+    data: bytes
+
+
+class SeeFile(MachineRequest, tag="file"):
+    """What is in a file of a working folder now, before a call replaces it."""
+
+    directory: str
+    path: str
+    """Below the folder, or the whole path of a file in it."""
+
+
+AnyMachineRequest = SeeChanges | SettleTree | SeeFolders | PutFile | SeeFile
 
 
 # --- what came of it ---
@@ -135,6 +152,38 @@ class Folders(Value, omit_defaults=False):
     left_out: int = 0
 
 
+class StoredFile(Value, omit_defaults=False):
+    """A file that was stored."""
+
+    path: str
+    size: int
+
+
+class FileState(StrEnum):
+    """What is at a path."""
+
+    TEXT = "text"
+    MISSING = "missing"
+    BINARY = "binary"
+    TOO_LARGE = "too_large"
+    LINK = "link"
+    """A symbolic link. It is not followed."""
+    OTHER = "other"
+    """A folder, a device, or what cannot be read."""
+    OUTSIDE = "outside"
+    """Not below the working folder, or in the data of git: it is not read."""
+
+
+class SeenFile(Value, omit_defaults=False):
+    """What is in a file now."""
+
+    path: str
+    state: FileState
+    text: str = ""
+    """All of it, if `state` is `text`; nothing otherwise."""
+    size: int = 0
+
+
 class MachineRequestRefused(Value):
     """It was not done, and nothing was changed."""
 
@@ -142,7 +191,7 @@ class MachineRequestRefused(Value):
     text: str
 
 
-AnyMachineResult = Changes | Settled | Folders
+AnyMachineResult = Changes | Settled | Folders | StoredFile | SeenFile
 
 _requests: msgspec.json.Decoder[AnyMachineRequest] = msgspec.json.Decoder(AnyMachineRequest)
 

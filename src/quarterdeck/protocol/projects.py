@@ -82,7 +82,7 @@ class Project(Value, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Refuse what no session could be started with."""
         if not self.directory.startswith("/"):
-            raise UsageError("directory: an absolute path is wanted")
+            raise UsageError("directory: must be an absolute path")
         if self.mode == BYPASS:
             raise UsageError(f"mode: {BYPASS} is never a default")
 

@@ -21,6 +21,9 @@ from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 PROTOCOL = 1
 
+EARLIER = "recall.earlier"
+"""What a runner `can` that knows `Recall.earlier`."""
+
 
 class Header(Value, tag_field="t"):
     """The base of all headers."""
@@ -99,6 +102,9 @@ class Start(Header, tag="start"):
     origin: Origin = Origin()
     sandbox: SandboxRequest | None = None
     """None: of a hub that knows no sandbox. Then there is none."""
+    agent_token: str = ""
+    """With it the agent may use the hub's MCP server, in the name of its session; empty: it gets
+    none."""
 
 
 class Stop(Header, tag="stop"):
@@ -189,11 +195,13 @@ class Connection(Header, tag="connection"):
 class Transcript(Header, tag="transcript"):
     """Messages from the CLI's transcript follow, in the form in which it would have said them.
 
-    `cli_session` names the transcript that was found. None: there is none, and no line.
+    `cli_session` names the transcript that was found. None: there is none, and no line. `earlier`
+    is that of the `recall` which it answers.
     """
 
     cli_session: str | None = None
     last: bool = False
+    earlier: bool = False
 
 
 # --- a run's socket: hub to runner ---
@@ -214,14 +222,22 @@ class Write(Header, tag="write"):
 class Recall(Header, tag="recall"):
     """Read what nobody heard of an ended run in the transcript that the CLI kept.
 
-    `known` are the uuids of the messages that the hub has of the run, `prompts` those of the
+    `known` are the uuids of the last messages that the hub has of the run, `prompts` those of
     prompts that were written to it. Of the messages from the first of all these on, it wants the
-    ones that are not `known`.
+    ones that are not `known`. Of a long run not all messages are `known`: then `since` are the
+    newest of them, and what is wanted begins with the first of `since` and `prompts`.
+
+    `earlier` is for a run that resumed a conversation, and may still be alive: `known` are messages
+    of runs before it, and the hub wants only what lies between the first of these and the first of
+    the `prompts`, without messages of subagents. If none of the `prompts` is in the transcript, it
+    wants nothing. Only a runner that `can` do that is asked.
     """
 
     cli_session: str | None = None
     known: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    since: tuple[str, ...] = ()
+    earlier: bool = False
 
 
 RunnerHeader = (
@@ -250,11 +266,16 @@ def frame(header: Header, lines: tuple[bytes, ...] | list[bytes] = ()) -> bytes:
 
 def read_runner_frame(data: bytes) -> tuple[RunnerHeader, list[bytes]]:
     """A frame that a runner sent. Raises `msgspec.DecodeError` for what is none."""
-    head, _, rest = data.partition(b"\n")
-    return _runner.decode(head), rest.split(b"\n") if rest else []
+    head, lines = _parts(data)
+    return _runner.decode(head), lines
 
 
 def read_hub_frame(data: bytes) -> tuple[HubHeader, list[bytes]]:
     """A frame that the hub sent. Raises `msgspec.DecodeError` for what is none."""
-    head, _, rest = data.partition(b"\n")
-    return _hub.decode(head), rest.split(b"\n") if rest else []
+    head, lines = _parts(data)
+    return _hub.decode(head), lines
+
+
+def _parts(data: bytes) -> tuple[bytes, list[bytes]]:
+    head, *lines = data.split(b"\n")  # one copy: a line may have tens of megabytes
+    return head, [] if lines == [b""] else lines

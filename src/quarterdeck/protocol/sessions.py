@@ -18,6 +18,20 @@ from quarterdeck.protocol.sandbox import SandboxMode, SandboxOptions
 AUTO = "auto"
 """The effort, or the amount of thinking, that the CLI chooses by itself."""
 OFF = "off"
+LONGEST_FAMILY = 128
+
+
+_AGENT = "agent:"
+
+
+def agent_name(session: str) -> str:
+    """The name under which the agent of a session acts on others, as the `by` of a command."""
+    return _AGENT + session
+
+
+def is_agent(by: str) -> bool:
+    """Whether an agent did it, and no person."""
+    return by.startswith(_AGENT)
 
 
 def thinking_code(tokens: int | None) -> str:
@@ -60,7 +74,7 @@ class Budget(Value, forbid_unknown_fields=True):
         for name in self.__struct_fields__:
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < float("inf"):
-                raise UsageError(f"budget: {name}: a number above 0 is wanted")
+                raise UsageError(f"budget: {name}: must be a number above 0")
 
 
 RestartRule = Literal["faults", "crashes", "never"]
@@ -85,6 +99,8 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     """A project of the configuration; its defaults replace missing members."""
     worktree: str | None = None
     """Work in a git worktree of the directory's repository, on a branch of this name."""
+    family: str | None = None
+    """The loop that the session belongs to. Clients show the sessions of a family as one."""
     claude: str | None = None
     model: str | None = None
     mode: str | None = None
@@ -117,6 +133,13 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     skip_permissions: bool = False
     """Ask nothing, except where a rule asks or denies. Never a default: a person must set it.
     Without a `mode` the CLI starts with its permissions bypassed."""
+    cross_session: bool = False
+    """Other Claude sessions of the same user on the machine may send prompts to this one, without
+    the hub. Never a default: a person must set it. False: the CLI refuses them, and a turn that one
+    of them starts all the same raises an alarm."""
+    agents: bool = False
+    """The agent gets tools to start other agents in the hub, and to direct those that it has
+    started. They inherit what it may do, and spend its budget."""
     auto_approve: tuple[str, ...] = ()
     """Names of tools that are allowed without a question."""
     ask_timeout: float | None = None
@@ -140,13 +163,15 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Refuse invalid values before anything is started."""
         if not self.directory.startswith("/") and (self.directory or self.project is None):
-            raise UsageError("directory: an absolute path is wanted")
+            raise UsageError("directory: must be an absolute path")
+        if self.family is not None and not 0 < len(self.family) <= LONGEST_FAMILY:
+            raise UsageError(f"family: must have 1 to {LONGEST_FAMILY} characters")
         if self.ask_timeout is not None and self.ask_timeout <= 0:
-            raise UsageError("ask_timeout: a number above 0 is wanted")
+            raise UsageError("ask_timeout: must be a number above 0")
         if self.max_thinking_tokens is not None and self.max_thinking_tokens < 0:
-            raise UsageError("max_thinking_tokens: a number from 0 is wanted")
+            raise UsageError("max_thinking_tokens: must be 0 or more")
         if self.plan_cooldown is not None and self.plan_cooldown <= 0:
-            raise UsageError("plan_cooldown: a number above 0 is wanted")
+            raise UsageError("plan_cooldown: must be a number above 0")
 
 
 class Origin(Value):

@@ -110,6 +110,14 @@ class NewPolicyGrant(Body):
     project: Word | None = None
 
 
+class NewFile(Body):
+    """A file for a session's folder."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
+    data: bytes
+    """In base64. At most 24 MiB."""
+
+
 class WorktreeAction(Body):
     """What to do with a session's worktree."""
 

@@ -33,6 +33,8 @@ class AskView(Value):
     seq: int
     at: int
     opened: AskOpened
+    ended: bool = False
+    """Its agent has ended, and nobody has answered: an answer resumes the session."""
 
 
 class MachineView(Value):
@@ -88,6 +90,16 @@ class HoldsShape(Value, omit_defaults=False):
     """How many entries are left out of a list that was too long, by the list's name."""
 
 
+class LastTurn(Value, omit_defaults=False):
+    """How the last turn of a session ended."""
+
+    at: int
+    failed: bool
+    outcome: str
+    problem: str = ""
+    """As in the event `turn.ended`."""
+
+
 class SessionShape(Value, omit_defaults=False):
     """A session."""
 
@@ -96,15 +108,24 @@ class SessionShape(Value, omit_defaults=False):
     state: SessionState
     detail: str
     """Details of the state: why the session ended, what is retried."""
+    since: int
+    """When the state changed last, in ms since 1970."""
+    last_turn: LastTurn | None
+    """The last turn that has ended; null before the first."""
     spec: SessionSpec
     """How its CLI is started. The values of `env` and of MCP servers' secrets are masked."""
     by: str
     parent: str | None
+    lineage: tuple[str, ...]
+    """The sessions whose agents have started it, the first one first; empty if a person did."""
     created: int
     updated: int
     archived: bool
     head: int
     """The number of its last event."""
+    news: int
+    """The number of the last event that tells a person something: events after it are of the kind
+    that every restart of the hub brings."""
     run: str | None
     machine: str | None
     pid: int | None
@@ -122,6 +143,8 @@ class SessionShape(Value, omit_defaults=False):
     sandbox: SandboxState
     """The sandbox of the current or last run."""
     turns: int
+    peer_prompts: int
+    """Prompts that other Claude sessions have sent to its CLIs, without the hub."""
     cost_usd: float
     estimated_usd: float
     """The part of the cost that is estimated, until the CLI reports a total."""

@@ -18,6 +18,7 @@ from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.runner.home import LOG
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.runner import Runner
+from quarterdeck.runtime.allocator import bound_free_memory
 from quarterdeck.runtime.log_format import JSON, TEXT, formatter
 
 log = logging.getLogger("quarterdeck.runner")
@@ -36,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.detach:
         _detach()
     _set_up_log(asked)
+    bound_free_memory()
     try:
         asyncio.run(_serve(runner))
     except QuarterdeckError as error:
@@ -57,6 +59,7 @@ def _runner(asked: argparse.Namespace) -> Runner:
         ),
         times=Times(idle=asked.idle),
         closed=tuple(asked.closed),
+        ca_file=asked.ca_file,
     )
 
 
@@ -108,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--token-file", type=Path, required=True, help="the file with the runner's token"
     )
+    parser.add_argument("--ca-file", type=Path, help="the only certificate authority to trust")
     parser.add_argument("--machine", help="a name for this machine; by default its host name")
     parser.add_argument("--claude", help="the only CLI to start, whatever a session names")
     parser.add_argument("--max-runs", type=int, default=limits.runs, help="the most CLIs at a time")

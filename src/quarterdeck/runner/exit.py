@@ -26,8 +26,7 @@ STEP_SECONDS = 2.0
 
 def child(pid: int) -> ProcessId | None:
     """A child of this process with its start time; None if it is gone and the pid may be reused."""
-    found = (each for each in processes.descendants(os.getpid()) if each.pid == pid)
-    return next(found, None)
+    return processes.child_of(os.getpid(), pid)
 
 
 def kill_child(pid: int) -> None:

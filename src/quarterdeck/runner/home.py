@@ -56,6 +56,8 @@ class RunRecord(Value):
     sandbox: SandboxReport | None = None
     temporary: str | None = None
     """The folder for its temporary files."""
+    arguments: str | None = None
+    """The folder of the files that its arguments name: settings and MCP servers, with secrets."""
 
 
 class Home:

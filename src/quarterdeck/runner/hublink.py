@@ -24,6 +24,8 @@ from quarterdeck.links.websocket.codes import describe_code
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.protocol.runner_frames import Header, HubHeader, frame, read_hub_frame
 from quarterdeck.runner.limits import FRAME_LIMIT, KIB
+from quarterdeck.runtime.client_tls import client_context
+from quarterdeck.runtime.off_loop import off_loop
 
 CLOSE_SECONDS = 3.0
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
@@ -52,13 +54,20 @@ class _StartHead(msgspec.Struct, tag_field="t", tag="start"):
 class Hub:
     """The address of the hub, and whether it is connected."""
 
-    def __init__(self, url: str, token: str | Path, redial: Redial | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | Path,
+        redial: Redial | None = None,
+        ca_file: Path | None = None,
+    ) -> None:
         self.url = _websocket_url(url)
         self.connected = asyncio.Event()
         """Set while the machine's socket is open. Runs dial only then: one retries, not all."""
         loopback = is_loopback_url(self.url)
         self.redial = redial or (LOOPBACK if loopback else FAR)
         self._token = token
+        self._ca_file = ca_file
         self._proxy: Literal[True] | None = None if loopback else True
 
     async def dial(self, path: str) -> HubSocket:
@@ -74,10 +83,14 @@ class Hub:
                 ping_timeout=self.redial.ping * _PING_PATIENCE,
                 close_timeout=CLOSE_SECONDS,
                 proxy=self._proxy,
+                # Read each time: the hub may have made a new authority.
+                ssl=client_context(self._ca_file) if self.url.startswith("wss:") else None,
             )
         except InvalidStatus as error:
             status = error.response.status_code
             raise LinkRefused(f"{self.url}{path} answered with HTTP {status}") from error
+        except UsageError as error:
+            raise LinkRefused(str(error)) from error
         except (OSError, InvalidHandshake, InvalidURI, EOFError) as error:
             words = f"{type(error).__name__}: {error}"
             raise LinkRefused(f"no connection to {self.url}{path}: {words}") from error
@@ -119,7 +132,7 @@ class HubSocket:
         if isinstance(data, str):
             raise LinkError("the hub sent a text frame; frames must be binary")
         try:
-            return read_hub_frame(data)
+            return await off_loop(len(data), read_hub_frame, data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if (start := _unreadable_start(data, error)) is not None:
                 return start, []

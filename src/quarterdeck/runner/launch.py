@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -42,17 +43,24 @@ class Prepared(Value):
     mark: str
 
 
+def new_mark() -> str:
+    """The name of a variable that no other run has."""
+    return f"QUARTERDECK_RUN_{uuid.uuid4().hex}"
+
+
 async def prepare(
     spec: SessionSpec,
     origin: Origin,
     worktrees: Worktrees,
     files: ArgumentFiles,
+    mark: str,
     *,
     only: str | None = None,
 ) -> Prepared:
     """Find all that a start needs. Raises `LaunchError` or `UsageError`.
 
-    `only` is the path of the one CLI that this machine may start, if it is restricted to one.
+    `mark` is from `new_mark`. `only` is the path of the one CLI that this machine may start, if it
+    is restricted to one.
     """
     launch = launch_of(spec, origin)
     if only is not None and spec.claude not in {None, only}:
@@ -66,8 +74,9 @@ async def prepare(
     directory = Path(spec.directory)
     if spec.worktree is not None:
         directory = await worktrees.open(spec.directory, spec.worktree)
-    launch = await anyio.to_thread.run_sync(with_inbox_refused, launch, version, directory)
-    mark = f"QUARTERDECK_RUN_{uuid.uuid4().hex}"
+    if not spec.cross_session:
+        refused = partial(with_inbox_refused, launch, version, directory, always=True)
+        launch = await anyio.to_thread.run_sync(refused)
     env = child_environment(env=spec.env, api_billing=spec.api_billing, file_checkpointing=True)
     return Prepared(
         command=command,

@@ -343,7 +343,10 @@ class Run:
         while more:
             some = await anyio.to_thread.run_sync(found.some, self._limits.bounds.batch)
             more = bool(some)
-            await socket.send(Transcript(cli_session=found.cli_session, last=not more), some)
+            answer = Transcript(
+                cli_session=found.cli_session, last=not more, earlier=wanted.earlier
+            )
+            await socket.send(answer, some)
 
     def _receive(self, header: object, lines: list[bytes]) -> None:
         match header:

@@ -29,6 +29,7 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.protocol.machine_requests import MACHINE_REQUESTS
 from quarterdeck.protocol.runner_frames import (
+    EARLIER,
     PROTOCOL,
     Forget,
     Header,
@@ -44,6 +45,7 @@ from quarterdeck.protocol.runner_frames import (
 )
 from quarterdeck.protocol.sandbox import SANDBOX
 from quarterdeck.runner import machine
+from quarterdeck.runner.agent_server import with_agent_server
 from quarterdeck.runner.exit import end_leftovers
 from quarterdeck.runner.home import Home, RunnerState, RunRecord
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart, run_together
@@ -78,8 +80,11 @@ class Runner:
         redial: Redial | None = None,
         memory: Callable[[], int | None] = machine.memory_available,
         closed: tuple[Path, ...] = (),
+        ca_file: Path | None = None,
     ) -> None:
-        """`closed`: more folders that agents must not touch, besides its own."""
+        """`closed`: more folders that agents must not touch, besides its own. `ca_file`: the only
+        certificate authority to trust.
+        """
         self.home = Home(home)
         self.name = name or machine.machine_name()
         self._id = new_id()
@@ -92,7 +97,8 @@ class Runner:
         self._limits = limits or Limits()
         self._times = times or Times()
         self._memory = memory
-        self._hub = Hub(hub_url, token, redial)
+        self._hub = Hub(hub_url, token, redial, ca_file)
+        self._ca_file = ca_file
         self._worktrees = Worktrees(self.home.worktrees, self._times.git)
         self._requests = MachineRequests(self._worktrees, self._in_use)
         self._starting: dict[str, Start] = {}
@@ -270,7 +276,7 @@ class Runner:
     async def _start_run(self, start: Start) -> None:
         try:
             process = await start_process(
-                start,
+                with_agent_server(start, self._hub.url, self._ca_file),
                 self.home,
                 self._worktrees,
                 self._limits,
@@ -358,7 +364,7 @@ class Runner:
                 version=quarterdeck.__version__,
                 pid=os.getpid(),
                 runs=tuple(reports),
-                can=(MACHINE_REQUESTS, SANDBOX),
+                can=(MACHINE_REQUESTS, SANDBOX, EARLIER),
                 closed=tuple(str(folder.absolute()) for folder in self._closed),
                 worktrees=str(self.home.worktrees.absolute()),
             )

@@ -11,13 +11,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 import anyio.to_thread
 import msgspec
 
 from quarterdeck import sandbox as boxes
+from quarterdeck.claude.launch import ARGUMENT_FOLDER
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.sandbox import (
@@ -31,16 +34,24 @@ from quarterdeck.protocol.sandbox import (
 )
 from quarterdeck.runner.home import RunRecord
 from quarterdeck.runner.launch import Prepared
-from quarterdeck.runner.patterns import look_up
+from quarterdeck.runner.patterns import is_known, look_up
 from quarterdeck.runner.transcripts import config_dir
 from quarterdeck.sandbox.placeholders import Placeholders, is_placeholder
+from quarterdeck.sandbox.plan import is_pattern
 
 MIB = 1024 * 1024
 MOST_SHOWN = 200
 """Paths of each kind that are reported to the hub."""
 
+TEMPORARY_FOLDER = "quarterdeck-run-"
+"""How the names of folders for temporary files begin."""
 KERNEL = ("/proc/", "/sys/", "/dev/")
 """What is in these folders are no files: they come and go with processes and devices."""
+
+
+def _no_op() -> None:
+    pass
+
 
 CHOSEN, NOT_AVAILABLE = "chosen", "not_available"
 
@@ -48,10 +59,22 @@ CHOSEN, NOT_AVAILABLE = "chosen", "not_available"
 class Enclosed(Value):
     """A command that runs in a sandbox, or as it is."""
 
-    command: tuple[str, ...]
-    env: dict[str, str]
     report: SandboxReport
-    close: Callable[[], None]
+    close: Callable[[], None] = _no_op
+    order: bytes | None = None
+    """The line for a launcher that waits; None: the command is started as it is."""
+
+
+def may_be_enclosed(request: SandboxRequest | None) -> bool:
+    """Whether a run is asked to be in a sandbox, and nothing is known against it."""
+    if request is None or request.mode == OFF:
+        return False
+    tried = boxes.probed()
+    return tried is None or any(each.works for each in tried)
+
+
+Matched = tuple[SandboxRequest, tuple[str, ...]]
+"""A request with paths in the place of patterns, and what was not looked up."""
 
 
 class OwnPaths(Value):
@@ -64,20 +87,27 @@ class OwnPaths(Value):
 
 def make_temporary() -> str:
     """A new folder for the temporary files of a run, private to its user. Blocks."""
-    return tempfile.mkdtemp(prefix="quarterdeck-run-")
+    return tempfile.mkdtemp(prefix=TEMPORARY_FOLDER)
 
 
 def remove_temporary(folder: str) -> None:
     """Remove it, with all that the agent left there. Blocks."""
-    if Path(folder).name.startswith("quarterdeck-run-"):
+    _remove(folder, TEMPORARY_FOLDER)
+
+
+def _remove(folder: str, prefix: str) -> None:
+    """Remove a folder of ours: a record that was changed by hand must not name another one."""
+    if Path(folder).name.startswith(prefix):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def clean_up(left: Iterable[RunRecord]) -> None:
-    """Remove what a killed runner left of its runs' sandboxes. Blocks."""
+    """Remove what a killed runner left of its runs' files and sandboxes. Blocks."""
     for record in left:
         if record.temporary is not None:
             remove_temporary(record.temporary)
+        if record.arguments is not None:
+            _remove(record.arguments, ARGUMENT_FOLDER)
         if record.sandbox is not None:
             Placeholders(_placeholders(record.sandbox.paths.read_only)).close()
 
@@ -92,28 +122,34 @@ async def enclose(
     own: OwnPaths,
     temporary: str,
     on_connection: Callable[[boxes.Connection], None],
+    ahead: LookAhead | None = None,
 ) -> Enclosed:
-    """Put a CLI that is ready to start into its sandbox.
+    """Put a CLI that is ready to start into its sandbox. `ahead` has looked for it before.
 
     Raises `LaunchError` if there must be one and cannot be, or if it cannot be made.
     """
-    command = (*ready.command, *ready.argv)
     if request is None or request.mode == OFF:
-        state = SandboxState(reason=CHOSEN if request is not None else "not_asked")
-        return _as_it_is(command, ready, state)
-    known, gaps = await anyio.to_thread.run_sync(with_paths, request, ready.directory)
-    gaps = (*gaps, *_left_out(request, ready.env))
-    spec = await anyio.to_thread.run_sync(spec_for, known, ready, own, temporary)
-    kind = await anyio.to_thread.run_sync(boxes.choose, spec)
+        reason = CHOSEN if request is not None else "not_asked"
+        return Enclosed(report=SandboxReport(state=SandboxState(reason=reason)))
+    matched = ahead.found_in(ready.directory) if ahead is not None else None
+    planned = await anyio.to_thread.run_sync(_plan, request, matched, ready, own, temporary)
+    kind, gaps, made = planned.kind, planned.gaps, planned.made
     if kind is None:
-        return _as_it_is(command, ready, await _without(request))
-    made = await boxes.open_sandbox(
-        spec, command, ready.env, cwd=ready.directory, kind=kind, on_connection=on_connection
-    )
-    placeholders = await anyio.to_thread.run_sync(_placeholders, made.spec.read_only)
+        return Enclosed(report=SandboxReport(state=await _without(request)))
+    if made is None:
+        made = await boxes.open_sandbox(
+            planned.spec,
+            (*ready.command, *ready.argv),
+            ready.env,
+            cwd=ready.directory,
+            kind=kind,
+            on_connection=on_connection,
+        )
+    with ExitStack() as undo:
+        undo.callback(made.close)
+        order = made.order_line()
+        undo.pop_all()
     return Enclosed(
-        command=made.command,
-        env=made.env,
         report=SandboxReport(
             state=SandboxState(
                 mode=request.mode,
@@ -126,16 +162,79 @@ async def enclose(
                 # The first is the folder of the session: relative paths begin there.
                 writable=_few((ready.directory, *made.spec.writable)),
                 # Placeholders are never cut off: the next runner may have to remove them.
-                read_only=_few((*placeholders, *made.spec.read_only)),
+                read_only=_few((*made.placeholders, *made.spec.read_only)),
                 hidden=_few(made.spec.hidden),
                 not_enforced=_few((*gaps, *made.not_enforced)),
             ),
         ),
         close=made.close,
+        order=order,
     )
 
 
-def with_paths(request: SandboxRequest, project: str) -> tuple[SandboxRequest, tuple[str, ...]]:
+class _Plan(Value):
+    """The sandbox of a run, as far as a thread can make it."""
+
+    spec: boxes.SandboxSpec
+    kind: boxes.Kind | None
+    """None: no kind can make it."""
+    gaps: tuple[str, ...]
+    """What it will lack."""
+    made: boxes.Sandbox | None = None
+    """None: it needs the event loop, for a proxy."""
+
+
+def _plan(
+    request: SandboxRequest,
+    matched: Matched | None,
+    ready: Prepared,
+    own: OwnPaths,
+    temporary: str,
+) -> _Plan:
+    """Plan the sandbox that is asked for, and open it if its network is not limited. Blocks."""
+    known, gaps = matched or with_paths(request, ready.directory)
+    spec = spec_for(known, ready, own, temporary)
+    kind = boxes.choose(spec)
+    plan = _Plan(spec=spec, kind=kind, gaps=(*gaps, *_left_out(request, ready.env)))
+    if kind is None or spec.network.kind is not boxes.NetworkKind.ALL:
+        return plan
+    command = (*ready.command, *ready.argv)
+    made = boxes.open_now(spec, command, ready.env, cwd=ready.directory, kind=kind)
+    return msgspec.structs.replace(plan, made=made)
+
+
+class LookAhead:
+    """What can be found out about a sandbox while other things are prepared: which kinds work on
+    this machine, and what the patterns of the rules match in the project.
+    """
+
+    def __init__(self, request: SandboxRequest | None, project: str | None) -> None:
+        """`project` is the folder of the session, if it is there already."""
+        self._request = request if may_be_enclosed(request) else None
+        self._project = None if project is None else os.fspath(Path(project))
+        self._found: Matched | None = None
+
+    async def look_up(self) -> None:
+        """Look up the patterns in a project that is not known yet; else that takes little time, and
+        both would only wait for each other. If it is cancelled, that takes effect when it is done.
+        """
+        asked, project = self._request, self._project
+        if asked is None or project is None:
+            return
+        if not is_known(project, (*asked.deny_read, *asked.deny_edit)):
+            self._found = await anyio.to_thread.run_sync(with_paths, asked, project)
+
+    async def try_kinds(self) -> None:
+        """Try which kinds work, once for all starts."""
+        if self._request is not None and boxes.probed() is None:
+            await anyio.to_thread.run_sync(boxes.probe)
+
+    def found_in(self, project: str) -> Matched | None:
+        """What the patterns match in this folder, if that was looked up."""
+        return self._found if project == self._project else None
+
+
+def with_paths(request: SandboxRequest, project: str) -> Matched:
     """The request with paths in the place of patterns for every depth of the project, and what was
     not looked up. Reads the disk.
     """
@@ -159,11 +258,16 @@ def refused_rule(path: str, env: Mapping[str, str]) -> str:
     if path.startswith("~"):
         path = home + path[1:]
     path = path.removesuffix("/**") or "/"
-    own = (config_dir(env) or f"{home}/.claude", f"{home}/.claude.json")
-    around = {str(each) for needed in own for each in (Path(needed), *Path(needed).parents)}
-    if any(each == path or fnmatchcase(each, path) for each in around):
+    around = _around(config_dir(env) or f"{home}/.claude", f"{home}/.claude.json")
+    if path in around or (is_pattern(path) and any(fnmatchcase(each, path) for each in around)):
         return "the CLI needs what is in it"
     return ""
+
+
+@lru_cache(maxsize=64)
+def _around(*needed: str) -> frozenset[str]:
+    """Paths, and the folders that they are in."""
+    return frozenset(str(each) for path in needed for each in (Path(path), *Path(path).parents))
 
 
 def _left_out(request: SandboxRequest, env: Mapping[str, str]) -> Iterator[str]:
@@ -174,15 +278,6 @@ def _left_out(request: SandboxRequest, env: Mapping[str, str]) -> Iterator[str]:
 
 def _few(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))[:MOST_SHOWN]
-
-
-def _as_it_is(command: tuple[str, ...], ready: Prepared, state: SandboxState) -> Enclosed:
-    return Enclosed(
-        command=command,
-        env=ready.env,
-        report=SandboxReport(state=state),
-        close=lambda: None,
-    )
 
 
 async def _without(request: SandboxRequest) -> SandboxState:

@@ -1,8 +1,9 @@
 """Messages that a CLI wrote to its transcript but that were not received, read for the hub.
 
 Owns which messages of which transcript belong to a run and are new to the hub. A `Run` is above,
-after its process has ended; `transcripts` is below and knows the files. A transcript has only
-messages: no questions, no results of turns. Reading blocks: call it from a thread.
+after its process has ended, or has resumed a conversation; `transcripts` is below and knows the
+files. A transcript has only messages: no questions, no results of turns. Reading blocks: call it
+from a thread.
 """
 
 from __future__ import annotations
@@ -47,22 +48,49 @@ class MissedMessages:
         return found
 
     def _find(self) -> list[bytes]:
-        """The messages from the first known one of this run on that are new to the hub."""
+        """The messages that are new to the hub, from the first one on that it knows of this run.
+
+        Of a long run it knows the last ones only.
+        """
         known = set(self._wanted.known)
-        ours = {*known, *self._wanted.prompts}
+        ours = {*(self._wanted.since or known), *self._wanted.prompts}
         for session in self._sessions():
             messages = self._read(session)
             begins = (at for at, message in enumerate(messages) if message.uuid in ours)
             if (first := next(begins, None)) is not None:
                 self.cli_session = session
-                news = {one.uuid: one for one in messages[first:] if one.uuid not in known}
+                messages = self._since(messages[first:], ours)
+                if self._wanted.earlier:
+                    messages = self._before_prompts(messages)
+                news = {one.uuid: one for one in messages if one.uuid not in known}
                 return [bytes(message.line) for message in news.values()]
         return []
 
+    def _since(self, messages: list[TranscriptLine], ours: set[str]) -> list[TranscriptLine]:
+        """Of a long run: what is not older than the first message that is known to be near its end.
+
+        Messages of subagents are not in the order of time.
+        """
+        if not self._wanted.since:
+            return messages
+        told = (each.timestamp for each in messages if each.timestamp and each.uuid in ours)
+        first = min(told, default="")
+        return [each for each in messages if not each.timestamp or each.timestamp >= first]
+
+    def _before_prompts(self, messages: list[TranscriptLine]) -> list[TranscriptLine]:
+        """What was written before the first of the prompts; nothing if there is none of these."""
+        ends = (at for at, each in enumerate(messages) if each.uuid in self._wanted.prompts)
+        end = next(ends, 0)
+        return [each for each in messages[:end] if each.parent_tool_use_id is None]
+
     def _read(self, session: str) -> list[TranscriptLine]:
         assert self._record is not None
+        wanted = self._wanted
         return transcript_lines(
-            session, directory=self._record.directory, config_dir=self._record.config
+            session,
+            directory=self._record.directory,
+            config_dir=self._record.config,
+            since=(*wanted.since, *wanted.prompts) if wanted.since else (),
         )
 
     def _sessions(self) -> Iterator[str]:

@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from quarterdeck.domain.errors import Forbidden
 
 MARKS = ("QUARTERDECK_RUN_", "QUARTERDECK_LINK_")
-FREE = frozenset({"run", "record", "replay", "doctor", "sessions", "demo"})
-"""Commands that use no hub, or make one of their own that is gone when they end."""
+FREE = frozenset({"run", "record", "replay", "doctor", "sessions", "demo", "mcp"})
+"""Commands that use no hub, make one of their own that is gone when they end, or use it with the
+token of an agent only."""
 
 
 class AgentRefused(Forbidden):

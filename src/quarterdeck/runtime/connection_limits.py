@@ -2,9 +2,9 @@
 
 Owns how long a client may take for the headers of a request, how many connections may be open, and
 how much of unfinished WebSocket messages is kept. When there are too many connections, one that
-waits between requests is closed, the longest waiting first; without such a one the newest is
-refused. Below is uvicorn, whose classes are internal: its version is bounded in pyproject.toml, and
-a test fails when the overridden code changes.
+waits between requests is closed: of the address that has the most of them, the longest waiting
+first. Without such a one the newest is refused. Below is uvicorn, whose classes are internal: its
+version is bounded in pyproject.toml, and a test fails when the overridden code changes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 MOST_DESCRIPTORS = 65_536
 LOG_SECONDS = 10.0
 MEGABYTE = 1024 * 1024
+LARGE_MESSAGES = "quarterdeck.large_messages"
+"""The member of a WebSocket's `state` that an app calls to allow its client large messages."""
 
 
 class ConnectionLimits(Value):
@@ -39,12 +41,20 @@ class ConnectionLimits(Value):
     pending_bytes: int = 256 * MEGABYTE
     """Unfinished messages of all limited WebSockets together."""
 
-    small_path: str = ""
+    small_paths: tuple[str, ...] = ()
     """WebSockets whose path begins so are limited, since anybody with a login may open one. The
     others belong to runners and CLIs, whose lines are long."""
 
-    small_message: int = 32 * MEGABYTE
-    """The size of one message on a limited WebSocket."""
+    fragmented_paths: tuple[str, ...] = ()
+    """WebSockets whose path begins so get large messages in fragments: those of programs that are
+    known to put them together. A CLI gets each line whole."""
+
+    small_message: int = MEGABYTE // 4
+    """The size of one message on a limited WebSocket, unless its app allows more."""
+
+    large_message: int = 32 * MEGABYTE
+    """The size of one message where the app allows it: see `LARGE_MESSAGES`. More than any app
+    takes, so that the app can say what its limit is."""
 
 
 def allowed_connections() -> int:
@@ -73,34 +83,49 @@ class ConnectionGuard:
         self.most = limits.connections or allowed_connections()
         self.pending = 0
         """Bytes of unfinished messages on limited WebSockets."""
-        self._waiting: dict[BoundedHttp, None] = {}
+        self._waiting: dict[str, dict[BoundedHttp, None]] = {}
+        """By address, each in the order in which they began to wait."""
+        self._count = 0
         self._clock = clock
         self._logged = -LOG_SECONDS
 
     def admit(self, connection: BoundedHttp, open_now: int) -> bool:
         """Whether a new connection may stay. Closes one that waits if there are too many."""
-        over = open_now > self.most or len(self._waiting) >= max(1, self.most // 2)
-        if over:
-            oldest = next(iter(self._waiting), None)
+        if open_now > self.most or self._count >= max(1, self.most // 2):
             self._log(open_now)
-            if oldest is None:
+            if not self._waiting:
                 return False
-            oldest.drop()
-        self._waiting[connection] = None
+            # Nobody loses a connection because somebody else opens many.
+            most = max(self._waiting.values(), key=len)
+            next(iter(most)).drop()
+        self.waits(connection)
         return True
 
     def waits(self, connection: BoundedHttp) -> None:
         """A connection has no request any more."""
-        self._waiting[connection] = None
+        waiting = self._waiting.setdefault(_address(connection), {})
+        self._count += connection not in waiting
+        waiting[connection] = None
 
     def works(self, connection: BoundedHttp) -> None:
         """A connection has a request, or is gone."""
-        self._waiting.pop(connection, None)
+        address = _address(connection)
+        waiting = self._waiting.get(address, {})
+        if connection in waiting:
+            del waiting[connection]
+            self._count -= 1
+            if not waiting:
+                del self._waiting[address]
 
     def _log(self, open_now: int) -> None:
         if self._clock() - self._logged >= LOG_SECONDS:
             self._logged = self._clock()
             logger.warning("%d connections are open: one that waits is closed", open_now)
+
+
+def _address(connection: BoundedHttp) -> str:
+    """Where a connection comes from; connections by a socket of this machine count as one."""
+    return connection.client[0] if connection.client else ""
 
 
 class BoundedHttp(H11Protocol):

@@ -1,6 +1,8 @@
 """The format of log lines: text for people, or JSON for machines, with secrets redacted.
 
-The runner and the hub use it; they decide what is logged, and where.
+The runner and the hub use it; they decide what is logged, and where. A message may quote what an
+agent, a client or a program wrote: invisible and control characters are marked, so that a log that
+is read in a terminal controls nothing, and no line of a message looks like another entry.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import time
 
 import msgspec
 
+from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.domain.secrets import redact
 
 LONGEST = 20_000
@@ -25,8 +28,8 @@ class TextLines(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """One entry."""
-        return redact(super().format(record)[:LONGEST])
+        """One entry. Further lines are indented."""
+        return _shown(super().format(record)).replace("\n", "\n    ")
 
 
 class JsonLines(logging.Formatter):
@@ -39,13 +42,17 @@ class JsonLines(logging.Formatter):
             "at": f"{at}.{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": redact(record.getMessage()[:LONGEST]),
+            "message": _shown(record.getMessage()),
         }
         if record.exc_info:
-            entry["exception"] = redact(self.formatException(record.exc_info)[:LONGEST])
+            entry["exception"] = _shown(self.formatException(record.exc_info))
         return msgspec.json.encode(
             {key: text.encode(errors="replace").decode() for key, text in entry.items()}
         ).decode()
+
+
+def _shown(text: str) -> str:
+    return mark_invisible(redact(text[:LONGEST]))
 
 
 def formatter(form: str) -> logging.Formatter:

@@ -56,6 +56,15 @@ def descendants(root: int) -> frozenset[ProcessId]:
     return frozenset(found)
 
 
+def child_of(parent: int, pid: int) -> ProcessId | None:
+    """The process with this number, if it is a living child of `parent`."""
+    if sys.platform == "linux":
+        row = _row(pid)
+    else:
+        row = next((each for each in _table() if each.id.pid == pid), None)
+    return row.id if row is not None and row.parent == parent and not row.zombie else None
+
+
 def with_variable(mark: str) -> frozenset[ProcessId]:
     """Every living process whose environment has the variable `mark`, except this one."""
     if sys.platform != "linux":

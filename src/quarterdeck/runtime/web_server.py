@@ -8,24 +8,34 @@ signal handlers, a bounded shutdown. The hub's HTTP front and the endpoint for C
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 import uvicorn
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
 from websockets.frames import Frame
 from websockets.http11 import Request
 
 from quarterdeck.domain.errors import LinkRefused
-from quarterdeck.runtime.connection_limits import BoundedHttp, ConnectionGuard, ConnectionLimits
+from quarterdeck.runtime.connection_limits import (
+    LARGE_MESSAGES,
+    BoundedHttp,
+    ConnectionGuard,
+    ConnectionLimits,
+)
+from quarterdeck.runtime.off_loop import LARGE, large_turn
 from quarterdeck.runtime.tasks import background_tasks
 
 MAX_QUEUED_MESSAGES = 16
 MAX_QUEUED_BYTES = 64 * 1024
 """Reading stops when this many messages wait for the app, or at one that is larger than this."""
+FRAGMENT = 512 * 1024
+"""Of a large message that we send: a millisecond or two."""
 MAX_FRAGMENTS = 1024
 """Of one message. Our clients and the CLIs send a message whole."""
 TOO_BIG = 1009
@@ -44,15 +54,19 @@ class PatientProtocol(WebSocketsSansIOProtocol):
 
     guard: ConnectionGuard
     _limited = False
+    _fragmented = False
     _pending = 0
 
     def handle_connect(self, event: Request) -> None:
         """Apply the limits of the path."""
         limits = self.guard.limits
-        if limits.small_path and event.path.startswith(limits.small_path):
-            self._limited = True
+        self._limited = event.path.startswith(limits.small_paths)
+        self._fragmented = event.path.startswith(limits.fragmented_paths)
+        if self._limited:
             self.conn.max_message_size = limits.small_message
         super().handle_connect(event)
+        if self._limited and not self.close_sent:  # the app starts later
+            self.scope["state"][LARGE_MESSAGES] = self._allow_large
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, and count those of unfinished messages."""
@@ -75,6 +89,43 @@ class PatientProtocol(WebSocketsSansIOProtocol):
         """Forget what was not finished."""
         self._finished()
         super().connection_lost(exc)
+
+    async def send(self, message: Any) -> None:  # its type is private to uvicorn
+        """Send a message of the app; a large one in fragments, where the other end bears that.
+
+        A message of tens of megabytes is encoded, framed and copied: in one go that would hold up
+        everybody. The app sends one message at a time, and after one that is cancelled only closes.
+        """
+        if message["type"] == "websocket.send" and self._fragmented and self.handshake_complete:
+            data = message.get("bytes")
+            given = message.get("text") if data is None else data
+            if given is not None and len(given) > LARGE:
+                await self._send_fragments(given)
+                return
+        await super().send(message)
+
+    async def _send_fragments(self, data: str | bytes) -> None:
+        for start in range(0, len(data), FRAGMENT):
+            part = data[start : start + FRAGMENT]
+            await self.writable.wait()
+            await large_turn(LARGE)
+            if self.disconnected or self.close_sent:
+                raise ClientDisconnected
+            raw = part.encode() if isinstance(part, str) else part
+            final = start + FRAGMENT >= len(data)
+            try:
+                if start:
+                    self.conn.send_continuation(raw, final)
+                elif isinstance(part, str):
+                    self.conn.send_text(raw, final)
+                else:
+                    self.conn.send_binary(raw, final)
+            except InvalidState as error:
+                raise ClientDisconnected from error
+            self.transport.write(b"".join(self.conn.data_to_send()))
+
+    def _allow_large(self) -> None:
+        self.conn.max_message_size = self.guard.limits.large_message
 
     def _finished(self) -> None:
         self.guard.pending -= self._pending
@@ -115,6 +166,8 @@ that closes it sooner races with their next request, which then fails."""
 SHUTDOWN_SECONDS = 3
 TICK_SECONDS = 1.0
 BACKLOG = 2048
+ACCEPTED_AT_ONCE = 4
+"""New connections in one round of the event loop, so that many at once delay nobody for long."""
 
 
 def server_config(
@@ -123,8 +176,7 @@ def server_config(
     ping_seconds: float = PING_SECONDS,
     pong_seconds: float,
     lifespan: Literal["on", "off"] = "off",
-    certificate: Path | None = None,
-    key: Path | None = None,
+    tls: ssl.SSLContext | None = None,
     limits: ConnectionLimits | None = None,
 ) -> uvicorn.Config:
     """How an app is served. Who does not answer a ping within `pong_seconds` is taken for gone."""
@@ -145,10 +197,10 @@ def server_config(
         access_log=False,
         proxy_headers=False,  # the front decides which proxies to trust
         server_header=False,
+        backlog=ACCEPTED_AT_ONCE,  # so asyncio takes it; the kernel's is set after the start
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
     )
 
 
@@ -193,6 +245,11 @@ class _EmbeddedServer(uvicorn.Server):
         """Stop accepting; requests in progress may finish."""
         self.should_exit = True
         self._exit_requested.set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """bubblewrap: a sandbox of mounts. This makes its command line.
 
-`open` is above. Nothing is started here, and only the kind of a path (file or folder) is looked at.
+`open` is above. Nothing is started here, and of a path only its kind (file or folder) and its
+rights are looked at.
 
 The whole file system is mounted read-only, and the entries over it, outer ones first. A folder on
 the way from a writable folder to a protected path could be renamed, and a new one be made in its
@@ -10,11 +11,12 @@ mounting the writable folder once more, so that files can be moved within it as 
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from quarterdeck.sandbox.resolve import Access, Resolved
+from quarterdeck.sandbox.resolve import Access, Resolved, access_of
 
 PROGRAM = "bwrap"
 TEMPORARY = ("/tmp",)  # noqa: S108 - it is replaced by a folder of the session
@@ -61,15 +63,14 @@ def arguments(
     user: User,
     placeholders: Iterable[str] = (),
     copies: Mapping[str, str] | None = None,
-    mounts: Mapping[str, str] | None = None,
     network: bool = True,
 ) -> list[str]:
     """The command line of bubblewrap, up to the command that runs inside.
 
-    `copies` are files to be shown in the place of others, and `mounts` more folders to be shown,
-    read-only: place → source. Without `network` there is only a loopback of its own.
+    `copies` are files to be shown in the place of others: place → source. Without `network` there
+    is only a loopback of its own.
     """
-    copies, mounts = copies or {}, mounts or {}
+    copies = copies or {}
     made = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     made += ["--unshare-pid", "--unshare-ipc"]
     if not network:
@@ -88,6 +89,8 @@ def arguments(
                 made += ["--bind", path, path]
         elif access is Access.READ_ONLY:
             made += ["--ro-bind", path, path]
+        elif user is User.PERSON and _is_closed(path, box.entries):
+            continue
         elif posixpath.isdir(path):
             # Empty, and what is written there is thrown away: read-only would take time.
             made += ["--tmpfs", path]
@@ -99,8 +102,6 @@ def arguments(
             made += ["--tmpfs", path]
     for path, copy in copies.items():
         made += ["--bind", copy, path]
-    for path, source in mounts.items():
-        made += ["--ro-bind", source, path]
     if user is not User.PERSON:
         # Without this root would keep all of them, and could take off every mount.
         made += ["--cap-drop", "ALL"]
@@ -130,6 +131,23 @@ def _between(writable: str, protected: Sequence[str], entries: Mapping[str, Acce
         if folder == writable:  # else another entry is in between, and does this itself
             found.update(way)
     return sorted(found, key=lambda each: (each.count("/"), each))
+
+
+def _is_closed(path: str, entries: Mapping[str, Access]) -> bool:
+    """Whether a hidden path is out of reach anyway, so that no mount is needed for it.
+
+    That is a file of another user that gives us no right, in a folder that is read-only inside.
+    The rights are those that are left inside, where nobody has capabilities or becomes another.
+    """
+    try:
+        known = os.lstat(path)
+    except OSError:
+        return False
+    return (
+        known.st_uid != os.geteuid()
+        and not any(os.access(path, right) for right in (os.R_OK, os.W_OK, os.X_OK))
+        and access_of(posixpath.dirname(path), entries) is Access.READ_ONLY
+    )
 
 
 def _is_shown(path: str, replaced: Sequence[str], entries: Mapping[str, Access]) -> bool:

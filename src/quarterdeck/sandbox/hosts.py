@@ -67,7 +67,7 @@ def is_local_address(address: str) -> bool:
     return found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
 
 
-def local_ports(listed: Iterable[str]) -> list[int]:
-    """The ports of this machine that a list names."""
+def local_ports(listed: Iterable[str]) -> dict[int, str]:
+    """The ports of this machine that a list names, each with the name that the list has for it."""
     parts = [split_host(entry) for entry in listed]
-    return [port for host, port in parts if port is not None and is_local_name(host)]
+    return {port: host for host, port in parts if port is not None and is_local_name(host)}

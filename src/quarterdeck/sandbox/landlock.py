@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from quarterdeck.sandbox import launcher
+from quarterdeck.sandbox import launcher, seccomp
 from quarterdeck.sandbox.resolve import Access, Resolved
 from quarterdeck.sandbox.spec import NetworkKind, SandboxMode, SandboxSpec
 
@@ -41,7 +41,7 @@ def why_not(spec: SandboxSpec) -> str:
     if spec.network.kind is not NetworkKind.ALL:
         if found < PORTS_SINCE:
             return "Landlock of this kernel cannot limit the network (it needs Linux 6.7)"
-        if os.uname().machine not in launcher.ARCHITECTURES:
+        if os.uname().machine not in seccomp.ARCHITECTURES:
             return "the network cannot be limited on this kind of processor"
     return ""
 
@@ -59,7 +59,9 @@ def order(box: Resolved, spec: SandboxSpec, ports: Sequence[int] | None) -> dict
         landlock["ports"] = list(ports)
     return {
         "landlock": landlock,
-        "filter": {"sockets": True, "network": ports is not None},
+        "filter": seccomp.filter_program(
+            os.uname().machine, sockets=True, network=ports is not None
+        ),
         "drop": True,
     }
 
@@ -67,7 +69,7 @@ def order(box: Resolved, spec: SandboxSpec, ports: Sequence[int] | None) -> dict
 def gaps(spec: SandboxSpec) -> list[str]:
     """What this kind cannot enforce here, for a person."""
     found: list[str] = []
-    if os.uname().machine not in launcher.ARCHITECTURES:
+    if os.uname().machine not in seccomp.ARCHITECTURES:
         found.append("Unix sockets: not known for this kind of processor")
     if version() < SCOPES_SINCE:
         found.append("signals to other programs, and abstract sockets: needs Linux 6.12")

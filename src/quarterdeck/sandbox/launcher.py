@@ -1,14 +1,19 @@
 """The launcher: a script that restricts itself for ever, and becomes the program it was given.
 
     python -I -S launcher.py ORDER PROGRAM [ARGUMENT ...]
+    python -I -S launcher.py -
 
-`ORDER` is made by `encoded`. For Landlock the launcher sets up everything. For bubblewrap it sets
-what bubblewrap has no option for (limits, signals, scopes), and then becomes bubblewrap; if the
-network is limited, a second one in bubblewrap starts the forwarder.
+`ORDER` is made by `encoded`. With `-` the first line of the input has the order, the program, its
+environment and its folder, and is made by `order_line`: so the launcher can be started before these
+are known, and is ready by then. What follows in the input is the program's.
+
+For Landlock the launcher sets up everything. For bubblewrap it sets what bubblewrap has no option
+for (limits, signals, scopes), and then becomes bubblewrap; if the network is limited, it hands
+sockets in there to the proxy.
 
 Its start is part of the start of each CLI. So it imports only what takes no time: `_ctypes`,
-`_signal` and `marshal` in the place of `ctypes`, `signal` and `json`, which take 15 ms together;
-and what is not always needed is imported where it is.
+`_signal`, `marshal` and `posix` in the place of `ctypes`, `signal`, `json` and `os`, which take
+16 ms together; and what is not always needed is imported where it is.
 
 Landlock knows no exceptions: a right on a folder holds for all that is in it. So where a folder has
 an exception in it, the folder's entries get the rights one by one, and the folder itself gets only
@@ -22,7 +27,7 @@ from __future__ import annotations
 import _ctypes
 import _signal  # type: ignore[import-not-found]
 import marshal
-import os
+import posix as os
 import stat
 import sys
 
@@ -30,17 +35,19 @@ TYPE_CHECKING = False  # the import would take longer than all others
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+LOCK_SHARED = 1
 OUTPUT = 9
 """The number under which the output of the CLI passes bubblewrap. A shell takes one digit."""
 FAILED = 78
 """The exit code if no sandbox could be made (EX_CONFIG): no CLI exits with it."""
+NOT_MADE = "quarterdeck: the sandbox could not be made"
 
 # --- Landlock ------------------------------------------------------------------------------------
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 GET_VERSION = 1
 RULE_PATH, RULE_PORT = 1, 2
-PARENT_DEATH_SIGNAL, NO_NEW_PRIVS = 1, 38
+NO_NEW_PRIVS = 38
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REMOVE_DIR, REMOVE_FILE = 1 << 4, 1 << 5
@@ -202,133 +209,17 @@ def _add_path(ruleset: int, path: str, rights: int) -> None:
         os.close(file)
 
 
-# --- seccomp: what Landlock does not know --------------------------------------------------------
-
-# Machine → its audit number; the calls socket, ioctl, sendto, sendmsg, sendmmsg, io_uring_setup.
-ARCHITECTURES = {
-    "x86_64": (0xC000003E, 41, 16, 44, 46, 307, 425),
-    "aarch64": (0xC00000B7, 198, 29, 206, 211, 269, 425),
-}
-AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
-TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-FAST_OPEN = 0x20000000
-TCP = 6
-_LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
-_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
-EPERM, EACCES, ENOSYS = 1, 13, 38
+# --- the rest ------------------------------------------------------------------------------------
 
 
-def filter_program(machine: str, *, sockets: bool, network: bool) -> bytes | None:
-    """The filter for system calls; None for a machine that is not known.
-
-    It always refuses to type into a terminal. `sockets`: also to open Unix sockets, because
-    Landlock does not control who connects to one that has a path. `network`: also everything that
-    would send without a TCP connection, which Landlock would see.
-    """
-    if machine not in ARCHITECTURES:
-        return None
-    arch, socket, ioctl, sendto, sendmsg, sendmmsg, io_uring = ARCHITECTURES[machine]
-    made = _Program()
-    made.load(_ARCH)
-    made.refuse_unless(_EQUAL, arch, EPERM)
-    made.load(_NUMBER)
-    made.refuse_if(_AT_LEAST, 0x40000000, EPERM)  # the x32 calls of x86_64
-    with_terminal = made.call(ioctl)
-    made.argument(1)
-    made.refuse_if(_EQUAL, TIOCSTI, EPERM)
-    made.refuse_if(_EQUAL, TIOCLINUX, EPERM)
-    made.end(with_terminal)
-    if sockets or network:
-        made.load(_NUMBER)
-        made.refuse_if(_EQUAL, io_uring, ENOSYS)  # it opens and connects sockets, too
-        with_socket = made.call(socket)
-        made.argument(0)
-        if sockets:
-            made.refuse_if(_EQUAL, AF_UNIX, EACCES)
-        if network:
-            made.only_internet_streams()
-        made.end(with_socket)
-    if network:
-        for number, flags in ((sendto, 3), (sendmsg, 2), (sendmmsg, 3)):
-            sending = made.call(number)
-            made.argument(flags)
-            made.refuse_if(_ANY_BIT, FAST_OPEN, EACCES)
-            made.end(sending)
-    made.add(_RETURN, _ALLOW)
-    return made.code
-
-
-class _Program:
-    """Instructions of the filter. A jump over what follows is filled in later."""
-
-    def __init__(self) -> None:
-        self._lines: list[tuple[int, int, int, int]] = []
-
-    @property
-    def code(self) -> bytes:
-        return b"".join(
-            numbers(2, code) + bytes((yes, no)) + numbers(4, value)
-            for code, yes, no, value in self._lines
-        )
-
-    def add(self, code: int, value: int, yes: int = 0, no: int = 0) -> None:
-        self._lines.append((code, yes, no, value))
-
-    def load(self, place: int) -> None:
-        self.add(_LOAD, place)
-
-    def argument(self, number: int) -> None:
-        self.load(_ARGUMENTS + 8 * number)
-
-    def refuse_if(self, test: int, value: int, error: int) -> None:
-        self.add(test, value, 0, 1)
-        self.add(_RETURN, _ERRNO | error)
-
-    def refuse_unless(self, test: int, value: int, error: int) -> None:
-        self.add(test, value, 1, 0)
-        self.add(_RETURN, _ERRNO | error)
-
-    def call(self, number: int) -> int:
-        """Begin what is for one system call only."""
-        self.load(_NUMBER)
-        self.add(_EQUAL, number)
-        return len(self._lines)
-
-    def end(self, begin: int) -> None:
-        code, yes, _, value = self._lines[begin - 1]
-        self._lines[begin - 1] = (code, yes, len(self._lines) - begin, value)
-
-    def only_internet_streams(self) -> None:
-        """Of sockets, only TCP. Netlink has the machine's addresses, and sends nothing out."""
-        self.add(_EQUAL, AF_NETLINK, 11, 0)  # to the end
-        self.add(_EQUAL, AF_INET, 2, 0)
-        self.refuse_unless(_EQUAL, AF_INET6, EACCES)
-        self.argument(1)
-        self.add(_AND, 0xF)
-        self.refuse_unless(_EQUAL, 1, EACCES)
-        self.argument(2)
-        self.add(_EQUAL, 0, 2, 0)
-        self.refuse_unless(_EQUAL, TCP, EACCES)
-
-
-def apply_filter(order: dict[str, Any]) -> None:
-    """Install the filter for this process and all that it starts."""
-    program = filter_program(
-        os.uname().machine, sockets=bool(order.get("sockets")), network=bool(order.get("network"))
-    )
-    if program is None:
-        if order.get("network"):
-            fail("no filter for system calls is known for this kind of processor")
-        return
+def apply_filter(program: bytes) -> None:
+    """Install a filter for system calls, for this process and all that it starts."""
     buffer = memory(len(program))
     buffer.raw = program
     header = numbers(8, len(program) // 8, _ctypes.addressof(buffer))
     if call("prctl", 22, 2, header, 0, 0) != 0:
         fail_errno("seccomp")
 
-
-# --- the rest ------------------------------------------------------------------------------------
 
 KEPT = (0, 1, 3, 4, 5, 6, 7, 10)
 """Capabilities that root keeps: those about owners of files and users, and low ports. Others would
@@ -373,16 +264,15 @@ def apply_limits(limits: dict[str, int]) -> None:
 
 def hold(path: str) -> None:
     """Hold a shared lock for as long as this process or one that it starts lives."""
-    import fcntl
-
     file = os.open(path, os.O_RDONLY)
-    fcntl.flock(file, fcntl.LOCK_SH)
+    if call("flock", file, LOCK_SHARED) != 0:  # `fcntl` would have to be loaded
+        fail_errno(path)
     os.set_inheritable(file, True)
 
 
 def fail(why: str) -> NoReturn:
     """Start nothing."""
-    sys.stderr.write(f"quarterdeck: the sandbox could not be made: {why}\n")
+    sys.stderr.write(f"{NOT_MADE}: {why}\n")
     sys.exit(FAILED)
 
 
@@ -391,33 +281,98 @@ def fail_errno(what: str) -> NoReturn:
     fail(f"{what}: {os.strerror(_ctypes.get_errno())}")
 
 
-def start_forwarder(order: dict[str, Any]) -> None:
-    """Listen on ports of loopback, and start a process that forwards what arrives there."""
+# --- the ports of a network of its own -----------------------------------------------------------
+
+NEW_USER, NEW_NET = 0x10000000, 0x40000000
+USER_NAMESPACE_OF = 0xB701
+"""The request (ioctl) for the user namespace that another namespace belongs to."""
+FREE_BIND = 15
+"""An option of sockets: to listen on an address before the network has it."""
+HAND_OVER_SECONDS = 10.0
+
+
+def hand_over_ports(order: dict[str, Any]) -> list[str]:
+    """Have the proxy listen on ports inside of the sandbox; returns options for bubblewrap.
+
+    A copy of this process waits for the sandbox, enters its network, listens there, and hands the
+    sockets to the runner. It works while bubblewrap mounts, and bubblewrap waits for it before it
+    starts the program: so the proxy is there from the beginning, and no process stays.
+    """
+    told, tell = os.pipe()
+    wait, go_on = os.pipe()
+    if os.fork() != 0:
+        os.close(told)
+        os.close(go_on)
+        os.set_inheritable(tell, True)
+        os.set_inheritable(wait, True)
+        return ["--info-fd", str(tell), "--block-fd", str(wait)]
+    inside = 0
+    try:
+        os.close(tell)
+        os.close(wait)
+        inside = _number_after(b'"child-pid":', told)
+        if inside:  # else bubblewrap has ended, and says why
+            runner = _runners_socket(order["folder"], order["name"])
+            _enter_network(inside)
+            _send_ports(runner, order["ports"])
+            os.write(go_on, b"x")
+        os._exit(0)  # noqa: SLF001 - as `os` has it
+    except (OSError, ValueError) as error:
+        # Without this bubblewrap would start the program now, with no network at all.
+        if inside:
+            os.kill(inside, _signal.SIGKILL)
+        sys.stderr.write(f"{NOT_MADE}: its network: {error}\n")
+        sys.stderr.flush()
+    os._exit(FAILED)  # noqa: SLF001 - as `os` has it
+
+
+def _runners_socket(folder: str, name: str) -> Any:
+    import _socket
+
+    os.chdir(folder)  # the path of a socket must be short
+    made = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    made.settimeout(HAND_OVER_SECONDS)
+    made.connect(name)
+    return made
+
+
+def _number_after(key: bytes, file: int) -> int:
+    """The number after a key in a text of JSON, which a file has to its end; 0 without it."""
+    text = b""
+    while data := os.read(file, 4096):
+        text += data
+    rest = text.partition(key)[2].replace(b",", b" ").replace(b"}", b" ").split()
+    return int(rest[0]) if rest else 0
+
+
+def _enter_network(process: int) -> None:
+    """Enter the network of a process; first the user namespace that it belongs to, if need be."""
+    network = os.open(f"/proc/{process}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    owner = call("ioctl", network, USER_NAMESPACE_OF, 0)
+    if owner < 0:
+        raise OSError(_ctypes.get_errno(), "the namespace of its users")
+    own = os.stat("/proc/self/ns/user")
+    if os.fstat(owner).st_ino != own.st_ino and call("setns", owner, NEW_USER) != 0:
+        raise OSError(_ctypes.get_errno(), "the namespace of its users cannot be entered")
+    if call("setns", network, NEW_NET) != 0:
+        raise OSError(_ctypes.get_errno(), "it cannot be entered")
+
+
+def _send_ports(runner: Any, ports: list[int]) -> None:
+    """Listen on ports of loopback, and send the sockets to the runner."""
     import _socket
 
     servers = []
-    for port in order["ports"]:
+    for port in ports:
         server = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-        server.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+        server.setsockopt(_socket.IPPROTO_IP, FREE_BIND, 1)
         server.bind(("127.0.0.1", port))
         server.listen(128)
         servers.append(server)
-    parent = os.getpid()
-    if os.fork() != 0:
-        return
-    # It gets no signals of the program's group, and is killed when the program ends: else it would
-    # hold the sandbox and its output open.
-    os.setsid()
-    call("prctl", PARENT_DEATH_SIGNAL, _signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(0)
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(null, number)
-    for server in servers:
-        os.set_inheritable(server.fileno(), True)
-    command = [*order["command"], *(str(server.fileno()) for server in servers)]
-    os.execv(command[0], command)  # noqa: S606 - without a shell, as wanted
+    files = numbers(4, *[server.fileno() for server in servers])
+    runner.sendmsg([b"x"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+    if not runner.recv(1):
+        raise OSError("the runner has ended")
 
 
 def encoded(order: dict[str, Any]) -> str:
@@ -425,6 +380,43 @@ def encoded(order: dict[str, Any]) -> str:
     the argument is `@` and the file's path.
     """
     return marshal.dumps(order).hex()
+
+
+HEAD = 16
+"""Digits at the beginning of an order in the input: the length of what follows, in base 16."""
+LONGEST = 64 * 1024 * 1024
+FROM_INPUT = "-"
+OWN = b"QUARTERDECK_"
+"""How those variables of the launcher begin that the program gets as well."""
+
+
+def order_line(order: dict[str, Any], command: list[str], env: dict[str, str], cwd: str) -> bytes:
+    """The line for the input of a launcher that was started with `-`. It is safe to send it to a
+    process that has ended meanwhile, and nothing of it is left in the input.
+    """
+    given = {"order": order, "command": command, "env": env, "cwd": cwd}
+    rest = marshal.dumps(given).hex() + "\n"
+    return f"{len(rest):0{HEAD}x}{rest}".encode("ascii")
+
+
+def read_order(file: int) -> dict[str, Any]:
+    """Wait for an order, and read exactly that."""
+    length = int(_read(file, HEAD), 16)
+    if not 0 < length <= LONGEST:
+        raise ValueError("the order has no valid length")
+    # It comes from the runner, which has the other end of this pipe.
+    given: dict[str, Any] = marshal.loads(bytes.fromhex(_read(file, length).decode("ascii")))  # noqa: S302
+    return given
+
+
+def _read(file: int, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        data = os.read(file, size - len(found))
+        if not data:
+            raise OSError("there was no order")
+        found += data
+    return found
 
 
 def move_output() -> None:
@@ -441,15 +433,36 @@ def move_output() -> None:
 def main(arguments: list[str]) -> NoReturn:
     """Do what the order says, and become the program."""
     text = arguments[0]
+    if text == FROM_INPUT:
+        try:
+            given = read_order(0)
+            os.chdir(given["cwd"])
+        except (OSError, ValueError) as error:
+            fail(str(error))
+        # The runner finds its processes by a variable that they were started with.
+        env = {name: value for name, value in os.environ.items() if name.startswith(OWN)}
+        env.update({_bytes(name): _bytes(value) for name, value in given["env"].items()})
+        launch(given["order"], given["command"], env)
     if text.startswith("@"):
         with open(text[1:], encoding="ascii") as file:  # noqa: PTH123 - `pathlib` takes time
             text = file.read()
     # It comes from ourselves, on the command line.
     order: dict[str, Any] = marshal.loads(bytes.fromhex(text))  # noqa: S302
-    command = arguments[1:]
+    launch(order, arguments[1:], os.environ)
+
+
+def _bytes(text: str) -> bytes:
+    """As `os.fsencode` does it."""
+    return text.encode(sys.getfilesystemencoding(), "surrogateescape")
+
+
+def launch(order: dict[str, Any], command: list[str], env: dict[bytes, bytes]) -> NoReturn:
+    """Restrict this process as the order says, and become the program."""
     try:
         if order.get("move_output"):  # first, so that nothing else gets its number
             move_output()
+        if (ports := order.get("ports")) is not None:  # before it may do less than it needs
+            command[1:1] = hand_over_ports(ports)
         for lock in order.get("locks", ()):
             hold(lock)
         apply_limits(order.get("limits", {}))
@@ -461,17 +474,12 @@ def main(arguments: list[str]) -> NoReturn:
             apply_filter(filtered)
         if order.get("drop") and os.geteuid() == 0:
             drop_capabilities()
-        if (forward := order.get("forward")) is not None:
-            start_forwarder(forward)
         # Python ignores SIGPIPE and SIGXFSZ, and that would be inherited.
         for number in (_signal.SIGPIPE, _signal.SIGXFSZ, *order.get("default", ())):
             _signal.signal(number, _signal.SIG_DFL)
         for number in order.get("ignore", ()):
             _signal.signal(number, _signal.SIG_IGN)
-        if order.get("take_output"):
-            os.dup2(OUTPUT, 1)
-            os.close(OUTPUT)
-        os.execv(command[0], command)  # noqa: S606 - this is what it is for
+        os.execve(command[0], command, env)
     except (OSError, ValueError) as error:
         fail(str(error))
 

@@ -6,6 +6,8 @@ relative to it.
 
 from __future__ import annotations
 
+from functools import cache
+
 SECRETS = (
     # Keys, and accounts of a person.
     ".ssh .gnupg .aws .azure .kube .config/gcloud .config/gh .config/hub .config/glab-cli",
@@ -35,6 +37,8 @@ SERVICES = (
     "/run/user/{user} /run/dbus /run/docker.sock /run/containerd /run/podman /run/crio",
     "/run/libvirt /run/systemd/private /run/snapd.socket /run/screen /run/tmux",
     "/run/secrets /run/credentials",
+    # With these, Claude sessions prompt each other.
+    "/tmp/cc-socks-{user}",  # noqa: S108 - the name that the CLI gives it
 )
 """Sockets of programs that would start others on behalf of who asks: hidden."""
 
@@ -120,7 +124,8 @@ WORKTREE_READ_ONLY = ("commondir gitdir config.worktree",)
 """In the git folder of a work tree."""
 
 
-def names(texts: tuple[str, ...]) -> list[str]:
+@cache
+def names(texts: tuple[str, ...]) -> tuple[str, ...]:
     """The names of a list. A blank in a name is written with a backslash before it."""
     joined = " ".join(texts).replace("\\ ", "\0")
-    return [name.replace("\0", " ") for name in joined.split()]
+    return tuple(name.replace("\0", " ") for name in joined.split())

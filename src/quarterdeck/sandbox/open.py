@@ -12,18 +12,19 @@ import os
 import posixpath
 import shutil
 import signal
+import stat
 import struct
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
-from quarterdeck.domain.errors import LaunchError
-from quarterdeck.sandbox import bubblewrap, forwarder, landlock, launcher, seatbelt
+from quarterdeck.domain.errors import LaunchError, UsageError
+from quarterdeck.sandbox import bubblewrap, landlock, launcher, seatbelt, seccomp
 from quarterdeck.sandbox.hosts import local_ports
 from quarterdeck.sandbox.placeholders import Placeholders
 from quarterdeck.sandbox.proxy import Connection, Proxy
@@ -42,21 +43,29 @@ TAKE_OUTPUT = (
 )
 """What to put before a command so that it writes to the output that the launcher moved."""
 
-PROXY_PORT = 3128
-"""The port of the proxy where the sandbox has a loopback of its own."""
-PROXY_FOLDER = "/tmp/.quarterdeck-proxy"  # noqa: S108 - in the sandbox it is a folder of its own
-PROXY_SOCKET = "proxy.sock"
+PROXY_PORTS = (3128, 3129)
+"""The port of the proxy where the sandbox has a loopback of its own; the second one if a model of
+this machine has the first."""
+PORTS_SOCKET = "ports"
+"""The socket in the private folder over which the launcher hands over those ports."""
 
 DROPPED = ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 """Variables that lead to sockets which are not there."""
 CAP_SYS_ADMIN = 21
+FOLDER = "quarterdeck-sandbox-"
 LONGEST_ARGUMENT = 100 * 1024
-"""The kernel takes 128 KiB for one argument."""
+"""An order that is longer is put into a file: the kernel takes `MOST_BYTES`."""
+MOST_BYTES = 128 * 1024
+"""For one argument or variable, with the byte at its end."""
 NOT_PROXIED = "localhost,127.0.0.1,::1"
 
 
 class Sandbox:
-    """A sandbox for one process. Start `command` with `env` in the same folder, then `close`."""
+    """A sandbox for one process.
+
+    Either start `command` with `env` in the same folder. Or start `waiting_launcher`, before the
+    sandbox is opened, and send `order_line` as the first line of its input. Then `close`.
+    """
 
     def __init__(
         self,
@@ -65,24 +74,66 @@ class Sandbox:
         command: Sequence[str],
         env: Mapping[str, str],
         spec: SandboxSpec,
+        order: Mapping[str, object] | None = None,
+        cwd: str = "",
         not_enforced: Sequence[str] = (),
+        placeholders: Sequence[str] = (),
         undo: ExitStack | None = None,
     ) -> None:
         self.kind = kind
         """None: the mode is `off`, and nothing is enforced."""
-        self.command = tuple(command)
+        self._program = list(command)
+        self._order = order
+        self._cwd = cwd
         self.env = dict(env)
         self.spec = spec
         """What is in force: without wildcards, and with the paths that exist."""
         self.not_enforced = tuple(not_enforced)
         """Paths or patterns that this kind cannot enforce here, each with the reason."""
+        self.placeholders = tuple(placeholders)
+        """What was made in the project, or is there of another sandbox, so that it is protected."""
         self._undo = undo or ExitStack()
+
+    @cached_property
+    def command(self) -> tuple[str, ...]:
+        """The command line. May write a file: its parts can be too long for an argument."""
+        if self._order is None:
+            return tuple(self._program)
+        text = launcher.encoded(dict(self._order))
+        if len(text) > LONGEST_ARGUMENT:
+            folder = tempfile.mkdtemp(prefix=FOLDER)
+            self._undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            file = Path(folder) / "order"
+            file.write_text(text, encoding="ascii")
+            text = f"@{file}"
+        return (*_script(launcher.__file__), text, *self._program)
+
+    def order_line(self) -> bytes:
+        """The first line for a launcher that waits. Raises `LaunchError` if the command is longer
+        than the system takes.
+        """
+        if self._order is None:
+            raise UsageError("a sandbox in the mode `off` has no launcher")
+        _check_start(self._program, self.env)
+        return launcher.order_line(dict(self._order), self._program, self.env, self._cwd)
 
     def close(self) -> None:
         """End the proxy and remove what was made for the sandbox. Call it when the process has
         ended. Safe to call twice.
         """
         self._undo.close()
+
+
+def waiting_launcher() -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command line and the environment of a launcher that waits for `Sandbox.order_line`.
+
+    The start of Python takes longer than all that the launcher does, so start it early. If its
+    input ends, it ends.
+    """
+    # The same language as ours: paths must be the same bytes for both.
+    names = [name for name in os.environ if name == "LANG" or name.startswith("LC_")]
+    env = {name: os.environ[name] for name in names}
+    return (*_script(launcher.__file__), launcher.FROM_INPUT), env
 
 
 async def open_sandbox(
@@ -112,7 +163,7 @@ async def open_sandbox(
         try:
             sandbox = await asyncio.to_thread(making.finish)
         except OSError as error:
-            raise LaunchError(f"the sandbox could not be made: {error}") from error
+            raise _not_made(error) from error
         sandbox._undo = undo.pop_all()  # noqa: SLF001 - of the same module
     return sandbox
 
@@ -122,9 +173,17 @@ def open_now(
 ) -> Sandbox:
     """The same without an event loop, for a network that is not limited. Blocks."""
     with ExitStack() as undo:
-        sandbox = _Making(spec, kind, command, env, cwd, undo).finish()
+        making = _Making(spec, kind, command, env, cwd, undo)
+        try:
+            sandbox = making.finish()
+        except OSError as error:
+            raise _not_made(error) from error
         sandbox._undo = undo.pop_all()  # noqa: SLF001 - of the same module
     return sandbox
+
+
+def _not_made(error: OSError) -> LaunchError:
+    return LaunchError(f"the sandbox could not be made: {error}")
 
 
 def _best(spec: SandboxSpec) -> Kind:
@@ -156,6 +215,7 @@ class _Making:
         self._env = {name: value for name, value in env.items() if name not in DROPPED}
         if spec.temporary:
             self._env["TMPDIR"] = spec.temporary
+        self._given_cwd = cwd
         self._cwd = posixpath.realpath(cwd)
         self._undo = undo
         self._ports: list[int] | None = None
@@ -165,8 +225,9 @@ class _Making:
         """Start the proxy, and tell the CLI of it."""
         local = local_ports(self._spec.network.hosts)
         if self._kind is Kind.BUBBLEWRAP:
-            await proxy.listen_at(self._private_folder(), PROXY_SOCKET)
-            port, self._ports = PROXY_PORT, local
+            port = next(each for each in PROXY_PORTS if each not in local)
+            self._ports = [port, *local]
+            proxy.take_ports(self._private_folder(), PORTS_SOCKET)
         else:
             port = await proxy.listen_on_loopback()
             self._ports = [port, *local]
@@ -176,6 +237,8 @@ class _Making:
 
     def finish(self) -> Sandbox:
         """Make the command line. Blocks for some milliseconds."""
+        if not posixpath.isdir(self._cwd):
+            raise LaunchError(f"the working directory {self._given_cwd!r} does not exist")
         if self._spec.temporary:
             Path(self._spec.temporary).mkdir(mode=0o700, parents=True, exist_ok=True)
         match self._kind:
@@ -190,12 +253,23 @@ class _Making:
         program = shutil.which(bubblewrap.PROGRAM)
         if program is None:
             raise LaunchError("the sandbox could not be made: bubblewrap is not installed")
-        box = resolve(self._spec, self._needed(), bubblewrap.TEMPORARY)
+        if (
+            self._ports is not None
+            and os.geteuid() != 0
+            and Path(program).stat().st_mode & stat.S_ISUID
+        ):
+            raise LaunchError(
+                "the sandbox could not be made: the network can be limited only if bubblewrap is"
+                " installed without the right to become root (setuid)"
+            )
+        spec = self._spec
+        if self._ports is not None:  # what is in there is for the launcher
+            spec = replace(spec, hidden=(*spec.hidden, self._private_folder()))
+        box = resolve(spec, self._needed(), bubblewrap.TEMPORARY)
         placeholders = Placeholders(box.missing)
         self._undo.callback(placeholders.close)
         left_out = set(box.missing) - set(placeholders.paths)
         copies = {path: self._copy(path) for path in box.copied}
-        limited = self._ports is not None
         outer = bubblewrap.arguments(
             without(box, {*copies, *box.private}),
             program=program,
@@ -204,58 +278,59 @@ class _Making:
             user=_user(),
             placeholders=placeholders.paths,
             copies=copies,
-            mounts={PROXY_FOLDER: self._private_folder()} if limited else {},
-            network=not limited,
+            network=self._ports is None,
         )
         order: dict[str, object] = {
             "locks": placeholders.locks,
             "landlock": {} if landlock.version() >= landlock.SCOPES_SINCE else None,
-            "filter": {},
+            "filter": seccomp.filter_program(os.uname().machine, sockets=False, network=False),
             "ignore": list(map(int, OUTER_SIGNALS)),
             "move_output": True,
+            "ports": self._handed_over(),
         }
         gaps = [*box.not_enforced, *(f"{path}: it could not be made" for path in left_out)]
-        return self._sandbox(box, [*self._launcher(order), *outer, *self._inside()], gaps)
+        inside = [*TAKE_OUTPUT, *reset_signals(), *self._command]
+        return self._sandbox(box, [*outer, *inside], order, gaps, placeholders.paths)
 
-    def _inside(self) -> list[str]:
-        """What runs in bubblewrap: the command, with what must be done before it."""
+    def _handed_over(self) -> dict[str, object] | None:
+        """Which ports of the sandbox's own network the proxy gets, and where."""
         if self._ports is None:
-            return [*TAKE_OUTPUT, *reset_signals(), *self._command]
-        forward = {
-            "ports": [PROXY_PORT, *self._ports],
-            "command": [*_script(forwarder.__file__), f"{PROXY_FOLDER}/{PROXY_SOCKET}"],
-        }
-        order = {
-            "default": list(map(int, OUTER_SIGNALS)),
-            "forward": forward,
-            "take_output": True,
-        }
-        return [*_script(launcher.__file__), launcher.encoded(order), *self._command]
+            return None
+        return {"ports": self._ports, "folder": self._private_folder(), "name": PORTS_SOCKET}
 
     def _landlock(self) -> Sandbox:
         spec = landlock.without_yielding(self._spec)
         box = resolve(spec, self._needed())
         gaps = [*box.not_enforced, *landlock.gaps(self._spec)]
         order = landlock.order(box, spec, self._ports)
-        return self._sandbox(box, [*self._launcher(order), *self._command], gaps)
+        return self._sandbox(box, self._command, order, gaps)
 
     def _seatbelt(self) -> Sandbox:
         box = resolve(self._spec, self._needed())
         outer = seatbelt.command(seatbelt.profile(box, self._ports))
-        command = [*self._launcher({}), *outer, *self._command]
-        return self._sandbox(box, command, box.not_enforced)
+        return self._sandbox(box, [*outer, *self._command], {}, box.not_enforced)
 
-    def _sandbox(self, box: Resolved, command: list[str], gaps: Sequence[str]) -> Sandbox:
+    def _sandbox(
+        self,
+        box: Resolved,
+        command: Sequence[str],
+        order: Mapping[str, object],
+        gaps: Sequence[str],
+        placeholders: Sequence[str] = (),
+    ) -> Sandbox:
         def listed(access: Access) -> tuple[str, ...]:
             return tuple(path for path, its in box.entries.items() if its is access)
 
-        limits = self._spec.limits
-        if limits.processes is not None and os.geteuid() == 0:
+        limits = {k: v for k, v in asdict(self._spec.limits).items() if v is not None}
+        if "processes" in limits and os.geteuid() == 0:
             gaps = [*gaps, "the number of processes: the kernel does not limit it for root"]
+        full = {name: value for name, value in order.items() if value is not None}
         return Sandbox(
             kind=self._kind,
             command=command,
+            order={**full, "limits": limits},
             env=self._env,
+            cwd=self._given_cwd,
             spec=replace(
                 self._spec,
                 writable=listed(Access.WRITABLE),
@@ -263,17 +338,8 @@ class _Making:
                 hidden=listed(Access.HIDDEN),
             ),
             not_enforced=gaps,
+            placeholders=placeholders,
         )
-
-    def _launcher(self, order: Mapping[str, object]) -> list[str]:
-        limits = {k: v for k, v in asdict(self._spec.limits).items() if v is not None}
-        full = {name: value for name, value in order.items() if value is not None}
-        text = launcher.encoded({**full, "limits": limits})
-        if len(text) > LONGEST_ARGUMENT:
-            file = Path(self._private_folder()) / "order"
-            file.write_text(text, encoding="ascii")
-            text = f"@{file}"
-        return [*_script(launcher.__file__), text]
 
     def _needed(self) -> list[str]:
         """What must be readable: the program, files for it, and what we start ourselves."""
@@ -312,7 +378,7 @@ class _Making:
     def _private_folder(self) -> str:
         """A folder for what the sandbox needs, outside of it."""
         if not self._folder:
-            self._folder = tempfile.mkdtemp(prefix="quarterdeck-sandbox-")
+            self._folder = tempfile.mkdtemp(prefix=FOLDER)
             self._undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
         return self._folder
 
@@ -346,7 +412,9 @@ def _script(file: str) -> tuple[str, ...]:
     """The command that runs a script of ours: compiled already, if that is as new as the script."""
     compiled = importlib.util.cache_from_source(file)
     program = posixpath.realpath(sys.executable)
-    return (program, "-I", "-S", compiled if _is_current(compiled, file) else file)
+    # The language that it is started in must not change how it reads paths.
+    utf8 = ("-X", "utf8") if sys.getfilesystemencoding() == "utf-8" else ()
+    return (program, "-I", "-S", *utf8, compiled if _is_current(compiled, file) else file)
 
 
 def _is_current(compiled: str, source: str) -> bool:
@@ -365,6 +433,22 @@ def _program(name: str, env: Mapping[str, str]) -> str:
     if found is None:
         raise LaunchError(f"{name} could not be started: it does not exist")
     return posixpath.abspath(found)
+
+
+def _check_start(command: Sequence[str], env: Mapping[str, str]) -> None:
+    """Raise `LaunchError` if the kernel would not start this: the launcher could only exit then."""
+    words = [*command, *(f"{name}={value}" for name, value in env.items())]
+    sizes = [len(os.fsencode(word)) + 1 for word in words]
+    why = ""
+    if any("\0" in word for word in words):
+        why = "a null byte is in its arguments or environment"
+    elif any("=" in name or not name for name in env):
+        why = "a variable of its environment has no valid name"
+    # Each word takes a pointer, too; some room is for what the kernel and the launcher add.
+    elif max(sizes) > MOST_BYTES or sum(sizes) + 8 * len(sizes) > os.sysconf("SC_ARG_MAX") - 8192:
+        why = "its arguments and environment are too long"
+    if why:
+        raise LaunchError(f"{command[0]} could not be started: {why}")
 
 
 def _parts_of(command: Sequence[str], home: str) -> list[str]:

@@ -14,7 +14,6 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.sandbox import lists
 from quarterdeck.sandbox.repository import Repository
 from quarterdeck.sandbox.spec import (
-    WILDCARDS,
     Limits,
     Network,
     NetworkKind,
@@ -125,10 +124,10 @@ class _Places:
         self.home = _absolute(home)
 
     def in_project(self, names: Iterable[str]) -> list[str]:
-        return [posixpath.join(self.project, name) for name in names]
+        return _inside(self.project, names)
 
     def in_home(self, names: Iterable[str]) -> list[str]:
-        return [posixpath.join(self.home, name) for name in names]
+        return _inside(self.home, names)
 
     def all(self, paths: Iterable[str]) -> list[str]:
         return [self.full(path) for path in paths]
@@ -234,6 +233,12 @@ def _folder(path: str) -> str:
     return path or "/"
 
 
+def _inside(folder: str, names: Iterable[str]) -> list[str]:
+    """Relative names below a folder."""
+    prefix = folder.rstrip("/") + "/"
+    return [prefix + name for name in names]
+
+
 def _is_everything(path: str) -> bool:
     return path == "/" or is_pattern(path.split("/")[1])
 
@@ -243,8 +248,8 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path has wildcards."""
-    return any(mark in path for mark in WILDCARDS)
+    """Whether a path has wildcards: it is expanded when the sandbox is opened."""
+    return "*" in path or "?" in path or "[" in path
 
 
 def _unique(paths: Iterable[str]) -> tuple[str, ...]:

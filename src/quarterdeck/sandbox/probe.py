@@ -64,6 +64,11 @@ def probe(*, again: bool = False) -> tuple[Probe, ...]:
         return _found[0]
 
 
+def probed() -> tuple[Probe, ...] | None:
+    """What `probe` has found; None if it was not called yet. Blocks for nothing."""
+    return _found[0] if _found else None
+
+
 def choose(spec: SandboxSpec | None = None) -> Kind | None:
     """The best kind that works here, and that can enforce `spec`; None if there is none. Blocks."""
     for each in probe():

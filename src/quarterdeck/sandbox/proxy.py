@@ -1,8 +1,9 @@
 """The proxy for a sandbox whose network is limited: it connects to listed hosts, and reports.
 
 It speaks HTTP: `CONNECT host:port`, and requests for absolute addresses. `open` starts one for each
-sandbox; clients reach it over a Unix socket (bubblewrap) or a port of loopback (Landlock). It
-cannot see into encrypted connections: only the name of the host is known.
+sandbox; clients reach it over a port of loopback: of the sandbox's own network, whose sockets the
+launcher hands over (bubblewrap), or of this machine (Landlock). It cannot see into encrypted
+connections: only the name of the host is known.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import asyncio
 import base64
 import os
 import socket
-from collections.abc import Callable, Sequence
+import stat
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
 from quarterdeck.domain.structs import Value
@@ -20,6 +23,7 @@ from quarterdeck.sandbox.hosts import (
     is_allowed,
     is_local_address,
     is_local_name,
+    local_ports,
     normal_name,
     split_host,
 )
@@ -28,7 +32,11 @@ HEAD_LIMIT = 64 * 1024
 HEAD_SECONDS = 30.0
 CONNECT_SECONDS = 30.0
 CHUNK = 64 * 1024
+HAND_OVER_SECONDS = 10.0
+MOST_STARTS = 32
+"""How often the command of one sandbox can be started: a CLI is also asked for its version."""
 _END = b"\r\n\r\n"
+_Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 
 
 class Connection(Value):
@@ -63,52 +71,104 @@ class Proxy:
         self._hosts = tuple(hosts)
         self._report = on_connection
         self._upstream = urlsplit(upstream) if upstream else None
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
+        self._open = True
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def listen_at(self, folder: str, name: str) -> None:
-        """Listen on a Unix socket in a folder."""
-        here = socket.socket(socket.AF_UNIX)
-        at = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            here.bind(f"/proc/self/fd/{at}/{name}")  # the path of a socket must be short
-        except OSError:
-            here.close()
-            raise
-        finally:
-            os.close(at)
-        self._server = await asyncio.start_unix_server(self._serve, sock=here, limit=HEAD_LIMIT)
+    def take_ports(self, folder: str, name: str) -> None:
+        """Serve on sockets that the launcher sends over a Unix socket in a folder.
+
+        The first is for the proxy. The others are for the ports of this machine that are listed,
+        in the order of `local_ports`. Blocks for a moment.
+        """
+        here = _unix_socket(folder, name)
+        self._start(self._take_ports(here))
 
     async def listen_on_loopback(self) -> int:
         """Listen on a port of loopback; returns it."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=HEAD_LIMIT)
-        port: int = self._server.sockets[0].getsockname()[1]
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=HEAD_LIMIT)
+        self._servers.append(server)
+        port: int = server.sockets[0].getsockname()[1]
         return port
 
     def close(self) -> None:
         """Stop listening, and end all connections. Safe to call twice."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        self._open = False
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
         for task in list(self._tasks):
             task.cancel()
 
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _take_ports(self, here: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        with here:
+            for _ in range(MOST_STARTS):
+                peer, _ = await loop.sock_accept(here)
+                with peer, suppress(OSError, ValueError, TimeoutError):
+                    # If it breaks off, the launcher ends, and says why.
+                    async with asyncio.timeout(HAND_OVER_SECONDS):
+                        await self._take_from(peer)
+
+    async def _take_from(self, peer: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        local = local_ports(self._hosts)
+        serve: list[_Serve] = [self._serve]
+        serve += [partial(self._serve_port, name, port) for port, name in local.items()]
+        await _readable(peer)
+        _, files, _, _ = socket.recv_fds(peer, 1, len(serve))
+        left = list(zip(_sockets(files, len(serve)), serve, strict=True))
+        try:
+            while left:
+                one, each = left[0]
+                one.setblocking(False)
+                server = await asyncio.start_server(each, sock=one, limit=HEAD_LIMIT)
+                self._servers.append(server)
+                left.pop(0)
+        finally:
+            for one, _ in left:
+                one.close()
+        await loop.sock_sendall(peer, b"x")
+
+    async def _serve_port(
+        self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """A port of the sandbox that leads to the same port of this machine."""
+        await self._during(self._pass_on(host, port, reader, writer), writer, says=False)
+
+    async def _pass_on(
+        self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        out_reader, out_writer, _ = await self._connect(host, port)
+        try:
+            await _both_ways(reader, writer, out_reader, out_writer)
+        finally:
+            out_writer.close()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._during(self._answer(reader, writer), writer)
+
+    async def _during(
+        self, work: Coroutine[None, None, None], writer: asyncio.StreamWriter, *, says: bool = True
+    ) -> None:
+        """Serve one connection to its end. `says`: the client is told why it is refused."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            await self._answer(reader, writer)
+            await work
         except Refused as refused:
-            text = f"Quarterdeck's sandbox: {refused.why}\n"
-            head = f"HTTP/1.1 {refused.status}\r\nConnection: close\r\nContent-Type: text/plain\r\n"
-            with suppress(OSError):
-                writer.write(f"{head}Content-Length: {len(text)}\r\n\r\n{text}".encode())
-                await writer.drain()
+            if says:
+                await _refuse(writer, refused)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass
         except asyncio.CancelledError:
-            if self._server is not None:
+            if self._open:
                 raise
         finally:
             self._tasks.discard(task)
@@ -183,6 +243,50 @@ class Proxy:
             return b""
         pair = f"{unquote(upstream.username)}:{unquote(upstream.password or '')}"
         return b"Proxy-Authorization: Basic " + base64.b64encode(pair.encode()) + b"\r\n"
+
+
+async def _refuse(writer: asyncio.StreamWriter, refused: Refused) -> None:
+    text = f"Quarterdeck's sandbox: {refused.why}\n"
+    head = f"HTTP/1.1 {refused.status}\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    with suppress(OSError):
+        writer.write(f"{head}Content-Length: {len(text)}\r\n\r\n{text}".encode())
+        await writer.drain()
+
+
+def _unix_socket(folder: str, name: str) -> socket.socket:
+    """A Unix socket that listens in a folder."""
+    made = socket.socket(socket.AF_UNIX)
+    at = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        made.bind(f"/proc/self/fd/{at}/{name}")  # the path of a socket must be short
+        made.listen(1)
+        made.setblocking(False)
+    except OSError:
+        made.close()
+        raise
+    finally:
+        os.close(at)
+    return made
+
+
+def _sockets(files: Sequence[int], count: int) -> list[socket.socket]:
+    """The sockets that were received. Raises `ValueError` if they are not that many sockets."""
+    if len(files) == count and all(stat.S_ISSOCK(os.fstat(file).st_mode) for file in files):
+        return [socket.socket(fileno=file) for file in files]
+    for file in files:
+        os.close(file)
+    raise ValueError("these are not the sockets that were expected")
+
+
+async def _readable(one: socket.socket) -> None:
+    """Wait until there is something to read."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(one, ready.set_result, None)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(one)
 
 
 async def _open(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -14,9 +14,15 @@ from pathlib import Path
 from quarterdeck.domain.structs import Value
 
 _LARGEST = 1024 * 1024
-_INCLUDE = re.compile(r"^\s*\[include(?:if\b[^\]]*)?\]([^\[]*)", re.IGNORECASE | re.MULTILINE)
-_INCLUDED_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
-_HOOKS_PATH = re.compile(r"^\s*hookspath\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+# A setting may stand in the line of its section. Only the content of a section has several lines:
+# else a file of many empty lines, or of many open brackets, would take the square of its length.
+_INCLUDE = re.compile(r"^[ \t]*\[include(?:if\b[^\]\n]*)?\]([^\[]*)", re.IGNORECASE | re.MULTILINE)
+_INCLUDED_PATH = re.compile(r"^[ \t]*path[ \t]*=(.+)$", re.IGNORECASE | re.MULTILINE)
+_HOOKS_PATH = re.compile(r"(?:^|\])[ \t]*hookspath[ \t]*=(.+)$", re.IGNORECASE | re.MULTILINE)
+
+
+_Settings = list[tuple[Path, str]]
+"""The files of settings that exist, each with its text."""
 
 
 class Repository(Value):
@@ -61,13 +67,17 @@ def find_repository(folder: str | os.PathLike[str]) -> Repository | None:
                 continue
         except (OSError, ValueError, RuntimeError):
             continue
+        settings = _settings(git_dir, common)
         return Repository(
             top=str(top),
             git_dir=str(git_dir),
             common_dir=str(common),
-            own_settings="worktreeconfig" in _text(common / "config").lower(),
-            hooks=_hooks(top, git_dir, common),
-            included=_included(git_dir, common),
+            own_settings=any(
+                file == common / "config" and "worktreeconfig" in text.lower()
+                for file, text in settings
+            ),
+            hooks=_hooks(top, settings),
+            included=_included(settings),
         )
     return None
 
@@ -77,23 +87,22 @@ def _text(path: Path) -> str:
         return file.read(_LARGEST).decode(errors="surrogateescape")
 
 
-def _hooks(top: Path, git_dir: Path, common: Path) -> tuple[str, ...]:
+def _hooks(top: Path, settings: _Settings) -> tuple[str, ...]:
     """The folders that `core.hooksPath` names in the repository's own settings."""
-    texts = [text for _, text in _settings(git_dir, common)]
-    return _paths(top, (name for text in texts for name in _HOOKS_PATH.findall(text)))
+    return _paths(top, (name for _, text in settings for name in _HOOKS_PATH.findall(text)))
 
 
-def _included(git_dir: Path, common: Path) -> tuple[str, ...]:
+def _included(settings: _Settings) -> tuple[str, ...]:
     """The files that the repository's own settings include. Each may name programs, too."""
     found: list[str] = []
-    for file, text in _settings(git_dir, common):
+    for file, text in settings:
         for section in _INCLUDE.findall(text):
             found += _paths(file.parent, _INCLUDED_PATH.findall(section))
     return tuple(dict.fromkeys(found))
 
 
-def _settings(git_dir: Path, common: Path) -> list[tuple[Path, str]]:
-    found: list[tuple[Path, str]] = []
+def _settings(git_dir: Path, common: Path) -> _Settings:
+    found: _Settings = []
     for file in dict.fromkeys((common / "config", git_dir / "config.worktree")):
         try:
             found.append((file, _text(file)))
@@ -103,5 +112,6 @@ def _settings(git_dir: Path, common: Path) -> list[tuple[Path, str]]:
 
 
 def _paths(start: Path, names: Iterable[str]) -> tuple[str, ...]:
-    paths = (Path(name.strip('"')).expanduser() for name in names)
+    given = (name.strip().strip('"') for name in names)
+    paths = (Path(name).expanduser() for name in given if name)
     return tuple(dict.fromkeys(os.path.normpath(start / path) for path in paths))

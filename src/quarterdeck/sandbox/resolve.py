@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 from quarterdeck.domain.structs import Value
@@ -67,16 +68,19 @@ def resolve(
     gaps: list[str] = []
     found: dict[str, Access] = {}
     true_path = _TruePaths()
+    listing = _Listings()
     # Those of another sandbox may go at any time: they are asked for again, which holds them.
-    placeholders = {_true_name(path) for path in spec.reserved if is_placeholder(path)}
+    placeholders = {true_path.name(path) for path in spec.reserved if is_placeholder(path)}
     patterns = [path for path in (*spec.read_only, *spec.hidden) if is_pattern(path)]
     late = set(patterns[MOST_PATTERNS:])
     gaps += [f"{path}: too many patterns" for path in patterns[MOST_PATTERNS:]]
 
     def take(paths: Iterable[str], access: Access) -> None:
         for path in paths:
-            for each in () if path in late else _expanded(path, gaps):
-                true = true_path(each)
+            each: tuple[str, ...] = (path,)
+            if is_pattern(path):
+                each = () if path in late else _expanded(path, gaps, listing)
+            for true in map(true_path, each):
                 if (
                     true is not None
                     and true != "/"
@@ -86,6 +90,7 @@ def resolve(
                     found[true] = access
 
     take(spec.writable, Access.WRITABLE)
+    true_path.links.clear()  # only those count that protect something
     take(spec.read_only, Access.READ_ONLY)
     take(spec.hidden, Access.HIDDEN)
     for path in needed:
@@ -93,12 +98,12 @@ def resolve(
     entries = without_repeats({**found, **dict.fromkeys(replaced, Access.HIDDEN)})
     for path in replaced:
         entries.pop(path, None)
-    gaps += _links(spec, entries)
+    gaps += _links(true_path, entries)
     missing = [
-        _true_name(path)
+        true_path.name(path)
         for path in spec.reserved
         if (not posixpath.lexists(path) and posixpath.isdir(posixpath.dirname(path)))
-        or _true_name(path) in placeholders
+        or true_path.name(path) in placeholders
     ]
     return Resolved(
         entries=entries,
@@ -143,47 +148,65 @@ class _TruePaths:
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
+        self.links: dict[str, None] = {}
+        """Paths that are links themselves."""
 
     def __call__(self, path: str) -> str | None:
         """The true path; None if there is nothing."""
         try:
-            found = os.lstat(path)
+            mode = os.lstat(path).st_mode
         except (OSError, ValueError):
             return None
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(mode):
+            self.links[path] = None
             return posixpath.realpath(path)
-        folder, name = posixpath.split(path)
-        if folder not in self._folders:
-            self._folders[folder] = posixpath.realpath(folder)
-        return posixpath.join(self._folders[folder], name)
+        return self.name(path)
+
+    def name(self, path: str) -> str:
+        """A path in its true folder, whatever is there."""
+        folder, _, name = path.rpartition("/")
+        if (true := self._folders.get(folder)) is None:
+            true = self._folders[folder] = posixpath.realpath(folder or "/").rstrip("/")
+        return f"{true}/{name}"
 
 
-def _true_name(path: str) -> str:
-    return posixpath.join(posixpath.realpath(posixpath.dirname(path)), posixpath.basename(path))
+class _Listings:
+    """The names in folders, each read once: several patterns are about the same folder."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[str]] = {}
+
+    def __call__(self, folder: str) -> list[str]:
+        """The names in a folder; none if it cannot be read."""
+        if (known := self._known.get(folder)) is None:
+            try:
+                known = os.listdir(folder)  # noqa: PTH208 - names are enough
+            except OSError:
+                known = []
+            self._known[folder] = known
+        return known
 
 
-def _links(spec: SandboxSpec, entries: Mapping[str, Access]) -> list[str]:
+def _links(true_path: _TruePaths, entries: Mapping[str, Access]) -> list[str]:
     """Protected names that are links in a writable folder: the link can be replaced."""
     return [
         f"{path}: it is a link, and can be replaced by another"
-        for path in (*spec.read_only, *spec.hidden)
-        if posixpath.islink(path) and access_of(_true_name(path), entries) is Access.WRITABLE
+        for path in true_path.links
+        if access_of(true_path.name(path), entries) is Access.WRITABLE
     ]
 
 
 # --- wildcards -----------------------------------------------------------------------------------
 
 
-def _expanded(path: str, gaps: list[str]) -> list[str]:
-    if not is_pattern(path):
-        return [path]
-    found, whole = expand(path)
+def _expanded(pattern: str, gaps: list[str], listing: _Listings) -> tuple[str, ...]:
+    found, whole = expand(pattern, listing)
     if not whole:
-        gaps.append(f"{path}: too many files")
-    return found
+        gaps.append(f"{pattern}: too many files")
+    return tuple(found)
 
 
-def expand(pattern: str) -> tuple[list[str], bool]:
+def expand(pattern: str, listing: _Listings | None = None) -> tuple[list[str], bool]:
     """The paths that a pattern matches now, as in gitignore, and whether these are all.
 
     `*` and `?` stand for no slash, `**` for any number of folders. Links are not followed.
@@ -191,14 +214,14 @@ def expand(pattern: str) -> tuple[list[str], bool]:
     names = pattern.split("/")
     first = next(index for index, name in enumerate(names) if is_pattern(name))
     root = "/".join(names[:first]) or "/"
+    if "**" not in names[first:]:
+        return _step_by_step(root, names[first:], listing or _Listings())
     expression = re.compile(_translated(names[first:]), re.DOTALL)
-    deep = "**" in names[first:]
-    levels = len(names) - first
     found: list[str] = []
     seen = 0
-    waiting = [(root, 1)]
+    waiting = [root]
     while waiting:
-        folder, level = waiting.pop()
+        folder = waiting.pop()
         try:
             with os.scandir(folder) as scan:
                 entries = list(scan)
@@ -210,9 +233,31 @@ def expand(pattern: str) -> tuple[list[str], bool]:
                 return found, False
             if expression.fullmatch(entry.path[len(root.rstrip("/")) + 1 :]):
                 found.append(entry.path)
-            elif (deep or level < levels) and entry.is_dir(follow_symlinks=False):
-                waiting.append((entry.path, level + 1))
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
     return found, True
+
+
+def _step_by_step(root: str, names: list[str], listing: _Listings) -> tuple[list[str], bool]:
+    """What matches one name after the other: only folders that fit are looked into."""
+    paths = [root.rstrip("/")]
+    seen = 0
+    for number, name in enumerate(names):
+        if not is_pattern(name):
+            paths = [f"{path}/{name}" for path in paths]
+            continue
+        matches = _expression(name).fullmatch
+        found: list[str] = []
+        for path in paths:
+            inside = listing(path or "/")
+            seen += len(inside)
+            found += [f"{path}/{each}" for each in inside if matches(each)]
+            if seen > MOST_SEEN:
+                return (found[:MOST_FOUND] if number == len(names) - 1 else []), False
+        more = number < len(names) - 1
+        paths = [path for path in found if not (more and posixpath.islink(path))]
+    paths = [path for path in paths if posixpath.lexists(path)]
+    return paths[:MOST_FOUND], len(paths) <= MOST_FOUND
 
 
 def _translated(names: list[str]) -> str:
@@ -224,6 +269,11 @@ def _translated(names: list[str]) -> str:
         else:
             parts.append(_name(name) + ("" if last else "/"))
     return "".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _expression(name: str) -> re.Pattern[str]:
+    return re.compile(_name(name), re.DOTALL)
 
 
 def _name(name: str) -> str:

@@ -14,9 +14,6 @@ from enum import StrEnum
 
 from quarterdeck.domain.structs import Value
 
-WILDCARDS = "*?["
-"""A path with one of these is a pattern. It is expanded when the sandbox is opened."""
-
 
 class SandboxMode(StrEnum):
     """How much of the machine a CLI can use."""

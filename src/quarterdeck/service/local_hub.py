@@ -8,7 +8,9 @@ Owns the names of the shared files, the lock of the hub, and the token of this m
     journal.db    the journal; search.db is its index, and can be rebuilt
     cli.token     the token of this user's commands
     cli.secret    derives the tokens of CLIs that dial the hub themselves
+    cli-tokens.json  which of them were used, and which were revoked
     runner.token  the token of the local runner
+    tls/          the certificate authority of this machine, with `serve --tls auto`
     runner/       the local runner's folder
     far-runner/   the folder of a runner for a hub elsewhere
 """
@@ -35,11 +37,13 @@ from quarterdeck.runtime.processes import ProcessId, still_alive
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
+CLI_TOKENS = "cli-tokens.json"
 TOKEN_SECONDS = 30 * 86400.0
 """How long the token of this machine's commands is valid. Commands renew it before it ends."""
 RENEW_SECONDS = 7 * 86400.0
 JOURNAL, SEARCH = "journal.db", "search.db"
 RUNNER, FAR_RUNNER = "runner", "far-runner"
+TLS_FOLDER = "tls"
 GENTLY_SECONDS = 20.0
 """A CLI needs a few seconds to end its shells and to finish its transcript."""
 HURRY_SECONDS = 10.0
@@ -66,6 +70,8 @@ class HubState(Value):
     pid: int
     address: str
     version: str
+    ca_file: str | None = None
+    """The authority that signed its certificate, where that is one of this machine."""
 
 
 @contextmanager
@@ -138,12 +144,12 @@ def own_token(home: Path) -> str:
             return token
         if known is not None and known.expires is None:
             tokens.revoke(known.id)  # one of an older version, which would never end
-    token = tokens.make(_who(), Role.OWNER, Kind.TOKEN, seconds=TOKEN_SECONDS)
+    token = tokens.make(person_here(), Role.OWNER, Kind.TOKEN, seconds=TOKEN_SECONDS)
     replace_file(file, token.encode())
     return token
 
 
-def _who() -> str:
+def person_here() -> str:
     """The name of this user's commands in the journal."""
     try:
         name = getpass.getuser()

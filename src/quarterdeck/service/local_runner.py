@@ -23,8 +23,9 @@ from quarterdeck.runtime.tasks import background_tasks
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+LOOK_SECONDS = 0.25
+"""How often its lock is looked at: the ends of its agents are told only by the next one."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 60.0
 """Between attempts; each pause is twice as long as the one before."""
 STEADY_SECONDS = 60.0
 """After a runner has run for so long, the pause is reset."""

@@ -15,9 +15,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
+from msgspec import field
 from msgspec.structs import replace
 
 from quarterdeck import __version__
@@ -37,6 +39,7 @@ from quarterdeck.fronts.http import (
 )
 from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.history.service import HistoryService
+from quarterdeck.hub.cli_tokens import CliTokens
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.runners import LOCAL
@@ -44,14 +47,17 @@ from quarterdeck.hub.transcript_in_use import TranscriptInUse
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.runner import live_runner, spawn_runner
 from quarterdeck.runner.home import LOG
-from quarterdeck.runtime.data_dir import data_home
+from quarterdeck.runtime.allocator import bound_free_memory
+from quarterdeck.runtime.data_dir import data_home, make_private
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.loop_watch import LoopWatch
 from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.service import settings as hub_settings
+from quarterdeck.service.agents import Agents
 from quarterdeck.service.config_file import Configuration
 from quarterdeck.service.local_hub import (
     CLI_SECRET,
+    CLI_TOKENS,
     HUB_FILE,
     RUNNER,
     RUNNER_TOKEN,
@@ -64,8 +70,16 @@ from quarterdeck.service.local_hub import (
 )
 from quarterdeck.service.local_runner import supervised_runner
 from quarterdeck.service.logs import Logs
+from quarterdeck.service.loops import Loops
 from quarterdeck.service.notifications import Notifications, notification_settings, run_variables
+from quarterdeck.service.relay import make_relay, relay_lines, relay_port
 from quarterdeck.service.reload import watch_config
+from quarterdeck.service.schedules import Schedules
+from quarterdeck.service.telegram import TelegramBot
+
+if TYPE_CHECKING:  # certificates and QR codes take a tenth of a second to load, and few need them
+    from quarterdeck.fronts.http.trust import Trust
+    from quarterdeck.service.auto_tls import AutoTls
 
 SECRET_SECONDS = 1.0
 RUNNER_SECONDS = 30.0
@@ -91,6 +105,8 @@ class ServeOptions(Value):
     """The configuration; the addresses are in `listen` and `places`."""
     fixed: tuple[Path, ...] = ()
     """Files that agents may only read: the configuration."""
+    tls: AutoTls | None = None
+    """Certificates of our own; `listen` names the files."""
 
 
 class Service(Value):
@@ -102,6 +118,10 @@ class Service(Value):
     address: str
     take: Callable[[Settings], None]
     """Applies settings that can change while it runs."""
+    relay: list[str] = field(default_factory=list)
+    """What the terminal says about the relay."""
+    tls: AutoTls | None = None
+    trust: Trust | None = None
 
 
 def run_serve(configuration: Configuration, *, runner: bool = True, with_link: bool = True) -> int:
@@ -109,6 +129,7 @@ def run_serve(configuration: Configuration, *, runner: bool = True, with_link: b
     logs = Logs()
     logs.change(configuration.loaded.settings.log)
     sys.setswitchinterval(SWITCH_SECONDS)
+    bound_free_memory()
     try:
         anyio.run(_serve, configuration, logs, runner, with_link)
     finally:
@@ -146,12 +167,12 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_li
 def serve_options_of(settings: Settings, *, runner: bool = True) -> ServeOptions:
     """Options from the configuration. Raises `UsageError` for invalid settings."""
     server = settings.server
-    encrypted = server.certificate is not None or bool(server.proxies)
+    encrypted = server.certificate is not None or server.tls is not None or bool(server.proxies)
     if not encrypted and not server.insecure and not is_loopback(server.host):
         raise UsageError(
             f"host {server.host}: without TLS everybody on the way could read tokens and answers."
-            " Give a certificate (--certificate), name the proxy that does TLS (--proxy), or use"
-            " --insecure if the network itself is encrypted, such as a VPN"
+            " Use --tls auto, give a certificate (--certificate), name the proxy that does TLS"
+            " (--proxy), or use --insecure if the network itself is encrypted, such as a VPN"
         )
     return ServeOptions(
         listen=Listen(
@@ -166,66 +187,161 @@ def serve_options_of(settings: Settings, *, runner: bool = True) -> ServeOptions
     )
 
 
+async def _with_tls(home: Path, options: ServeOptions) -> ServeOptions:
+    """The options, with certificates of our own if that was chosen. Raises `UsageError`."""
+    server = options.settings.server
+    if server.tls is None:
+        return options
+    from quarterdeck.service.auto_tls import AutoTls
+
+    tls = await AutoTls.open(home, options.listen.host, server.hosts)
+    listen = replace(options.listen, certificate=tls.file.certificate, named=tls.named)
+    return replace(options, listen=listen, tls=tls)
+
+
+@asynccontextmanager
+async def _trusting(options: ServeOptions) -> AsyncIterator[Trust | None]:
+    """What a device needs to trust the hub; its page without TLS is served while the block runs."""
+    tls = options.tls
+    if tls is None:
+        yield None
+        return
+    from quarterdeck.fronts.http.trust import Trust, serve_trust
+    from quarterdeck.service.auto_tls import host_in_url
+
+    trust = Trust(
+        certificate=tls.ca.pem,
+        title=tls.authority.subject,
+        fingerprint=tls.authority.fingerprint,
+    )
+    name = tls.plain_name
+    if name is None:
+        yield trust
+        return
+    listen = options.listen
+    port = listen.port + 1 if 0 < listen.port < 65535 else 0
+    async with serve_trust(trust.certificate, listen.host, port) as found:
+        yield replace(trust, address=f"http://{host_in_url(name)}:{found}/")
+
+
 @asynccontextmanager
 async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Service]:
     """The service, while the block runs, with the local runner, which keeps running after it."""
-    access = Access(home, places=_places(options))
+    make_private(home)
     with hub_lock(home):
-        journal = await SqliteJournal.open(home / "journal.db")
-        try:
-            notify = notification_settings(options.settings, home)
-            hub = Hub(
-                journal,
-                access.runner_named,
-                cli_secret=cli_secret(home),
-                elsewhere=TranscriptInUse(),
-                run_env=partial(run_variables, notify),
-                policies=Policies(
-                    home,
-                    private=private_in(home, *options.fixed),
-                    people=lambda: [(grant.name, grant.role.value) for grant in access.grants()],
-                ),
-            )
-            notifications = Notifications(hub, journal, home, notify, access)
-            history = await HistoryService.open(hub, journal, home / SEARCH)
-            app = make_app(
-                hub,
-                access,
-                runner_endpoint=hub.runners,
-                cli_endpoint=hub.dialled,
-                static=built_web(),
-                history_service=history,
-                metrics=notifications.metrics.page,
-                requests=notifications.requests,
-                pushing=notifications.push,
-                worktree_service=hub.worktree_service,
-            )
-            _apply(options.settings, hub, history)
+        options = await _with_tls(home, options)
+        async with _trusting(options) as trust, _run(home, options, trust) as service:
+            yield service
 
-            def take(settings: Settings) -> None:
-                access.places = _places(replace(options, places=hub_settings.places(settings)))
-                notifications.change(notification_settings(settings, home))
-                _apply(settings, hub, history)
 
-            async with hub.running(), history.running(), serve(app, options.listen) as bound:
-                address = _from_here(bound, options)
-                token = runner_token(home, access)
-                state = HubState(pid=os.getpid(), address=address, version=__version__)
-                replace_file(home / HUB_FILE, msgspec.json.encode(state))
-                service = Service(home=home, hub=hub, access=access, address=address, take=take)
-                start = partial(_ensure_runner, home, address, token, options)
-                runner = (
-                    supervised_runner(home / RUNNER, start) if options.runner else nullcontext()
-                )
-                async with (
-                    notifications.running(address),
-                    runner,
-                    background_tasks() as tasks,
-                ):
-                    tasks.start_soon(_watch_cli_secret, home, hub)
-                    yield service
-        finally:
-            await journal.close()
+@asynccontextmanager
+async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncIterator[Service]:
+    access = Access(home, places=_places(options))
+    journal = await SqliteJournal.open(home / "journal.db")
+    try:
+        notify = notification_settings(options.settings, home)
+        hub = Hub(
+            journal,
+            access.runner_named,
+            cli_secret=cli_secret(home),
+            cli_tokens=CliTokens(cli_secret(home), home / CLI_TOKENS),
+            elsewhere=TranscriptInUse(),
+            run_env=partial(run_variables, notify),
+            policies=Policies(
+                home,
+                private=private_in(home, *options.fixed),
+                people=lambda: [(grant.name, grant.role.value) for grant in access.grants()],
+            ),
+        )
+        notifications = Notifications(hub, journal, home, notify, access)
+        history = await HistoryService.open(hub, journal, home / SEARCH)
+        relay = make_relay(hub, access, options.settings)
+        telegram = TelegramBot(options.settings)
+        loops = Loops(home, hub.worktree_service.resolve, hub.policies)
+        schedules = Schedules(hub, home, access, options.settings, loops)
+        agents = Agents(hub, history, options.settings)
+        app = make_app(
+            hub,
+            access,
+            runner_endpoint=hub.runners,
+            cli_endpoint=hub.dialled,
+            static=built_web(),
+            history_service=history,
+            metrics=notifications.metrics.page,
+            requests=notifications.requests,
+            pushing=notifications.push,
+            loop_service=loops,
+            worktree_service=hub.worktree_service,
+            relay=relay,
+            scheduling=schedules.scheduler,
+            inbound=schedules.inbound,
+            cli_access=hub.cli_access,
+            mcp=agents.endpoint,
+            more_pages=None if trust is None else trust.pages(),
+        )
+        _apply(options.settings, hub, history)
+
+        configured = options.places
+
+        def know_names() -> None:
+            access.places = _places(replace(options, places=configured))
+
+        def take(settings: Settings) -> None:
+            nonlocal configured
+            configured = hub_settings.places(settings)
+            if options.tls is not None:
+                options.tls.use(settings.server.hosts)
+            know_names()
+            notifications.change(notification_settings(settings, home))
+            relay.change(hub_settings.relay_rules(settings))
+            telegram.change(settings)
+            schedules.change(settings)
+            agents.change(settings)
+            _apply(settings, hub, history)
+
+        async with (
+            hub.running(),
+            history.running(),
+            agents.endpoint.running(),
+            serve(app, options.listen) as bound,
+            relay_port(app, options.settings) as relay_address,
+        ):
+            address = _from_here(bound, options)
+            token = runner_token(home, access)
+            state = HubState(
+                pid=os.getpid(),
+                address=address,
+                version=__version__,
+                ca_file=None if options.tls is None else str(options.tls.ca.ca_file),
+            )
+            replace_file(home / HUB_FILE, msgspec.json.encode(state))
+            service = Service(
+                home=home,
+                hub=hub,
+                access=access,
+                address=address,
+                take=take,
+                relay=relay_lines(address, relay_address) if options.settings.relay.enabled else [],
+                tls=options.tls,
+                trust=trust,
+            )
+            start = partial(_ensure_runner, home, address, token, options)
+            runner = supervised_runner(home / RUNNER, start) if options.runner else nullcontext()
+            ca_file = None if options.tls is None else options.tls.ca.ca_file
+            async with (
+                notifications.running(address),
+                runner,
+                loops.running(access, address, ca_file),
+                schedules.scheduler.running(),
+                background_tasks() as tasks,
+            ):
+                tasks.start_soon(_watch_cli_secret, home, hub)
+                tasks.start_soon(telegram.run, home, access, address, ca_file)
+                if options.tls is not None:
+                    tasks.start_soon(options.tls.keep, know_names)
+                yield service
+    finally:
+        await journal.close()
 
 
 def _apply(settings: Settings, hub: Hub, history: HistoryService) -> None:
@@ -252,7 +368,7 @@ def cli_secret(home: Path) -> bytes:
 
 
 async def _watch_cli_secret(home: Path, hub: Hub) -> None:
-    """Take over a secret that `quarterdeck token revoke cli` has replaced."""
+    """Take over what `quarterdeck token revoke cli` and `revoke cli.SESSION` have changed."""
     file = home / CLI_SECRET
     known = file.stat().st_mtime_ns
     while True:
@@ -261,23 +377,31 @@ async def _watch_cli_secret(home: Path, hub: Hub) -> None:
             if (changed := file.stat().st_mtime_ns) != known:
                 hub.dialled.change_secret(cli_secret(home))
                 known = changed
+            await hub.cli_access.reload()
 
 
 def _places(options: ServeOptions) -> Places:
     """The configured names, and the address that it listens on."""
     given, host = options.places, options.listen.host
     hosts = given.hosts if host in _ANYWHERE else (*given.hosts, host)
-    return Places.of(hosts=hosts, origins=given.origins, proxies=given.proxies)
+    tls = options.tls
+    return Places.of(
+        hosts=hosts if tls is None else (*hosts, *tls.hosts),
+        origins=given.origins,
+        proxies=given.proxies,
+        strict=tls is None,
+    )
 
 
 def _from_here(bound: str, options: ServeOptions) -> str:
     """The address for this machine's commands and runner.
 
-    With a certificate it must be a name of the certificate: the first configured one.
+    With a certificate it must be a name of the certificate: the first configured one. Our own
+    certificate has the names of loopback.
     """
     host = options.listen.host
     name = _ANYWHERE.get(host, "")
-    if options.listen.certificate is not None and options.places.hosts:
+    if options.tls is None and options.listen.certificate is not None and options.places.hosts:
         name = options.places.hosts[0]
     if not name:
         return bound
@@ -316,6 +440,7 @@ def _runner_options(options: ServeOptions) -> tuple[str, ...]:
         *("--memory-floor", str(runner.memory_floor_mb)),
         *("--log-level", log.level),
         *("--log-format", log.format),
+        *(("--ca-file", str(options.tls.ca.ca_file)) if options.tls is not None else ()),
     )
 
 
@@ -336,6 +461,14 @@ async def until_signal() -> None:
 
 def _print_address(service: Service, *, with_link: bool) -> None:
     sys.stdout.write(f"{STARTED_LINE} {service.address}\n")
+    if service.tls is not None and service.trust is not None:
+        from quarterdeck.service.auto_tls import trust_lines
+
+        port = int(service.address.rpartition(":")[2])
+        for line in trust_lines(service.tls, service.trust, port, with_code=sys.stdout.isatty()):
+            sys.stdout.write(f"{line}\n")
+    for line in service.relay:
+        sys.stdout.write(f"{line}\n")
     if not with_link:
         sys.stdout.write("For a login link run: quarterdeck token --login\n")
     elif any(grant.kind is Kind.BROWSER for grant in service.access.grants()):

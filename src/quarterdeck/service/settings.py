@@ -11,11 +11,15 @@ from quarterdeck.config import Settings
 from quarterdeck.config.read import Checks
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http import Places
+from quarterdeck.fronts.http.relay_access import RelayRules
 from quarterdeck.hub.supervision.budgets import Limit, Limits
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.retention import Retention
+from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.sessions import Budget
 from quarterdeck.service.notifications import notification_settings
+from quarterdeck.service.schedules import check_jobs
+from quarterdeck.service.telegram import telegram_options
 
 MIB = 1024 * 1024
 
@@ -71,12 +75,30 @@ def retention(settings: Settings) -> Retention:
     )
 
 
+def relay_rules(settings: Settings) -> RelayRules:
+    """Whether there is a relay, and who may use it without a token."""
+    relay = settings.relay
+    return RelayRules.of(enabled=relay.enabled, origins=relay.allow_origins, role=Role(relay.role))
+
+
+def _known_telegram_project(settings: Settings) -> None:
+    name = settings.telegram.project
+    if name is not None and name not in settings.projects:
+        raise UsageError(f"project: unknown project {name!r}")
+
+
 def _known_projects(settings: Settings) -> None:
     """A webhook for an unknown project would never be called."""
     for webhook in settings.webhooks:
         for name in webhook.projects:
             if name not in settings.projects:
                 raise UsageError(f"unknown project {name!r}")
+
+
+def _known_schedule_projects(settings: Settings) -> None:
+    for job in (*settings.schedules, *settings.inbound):
+        if job.project is not None and job.project not in settings.projects:
+            raise UsageError(f"{job.name}: unknown project {job.project!r}")
 
 
 CHECKS: Checks = (
@@ -87,5 +109,10 @@ CHECKS: Checks = (
     ("retention", retention),
     ("webhooks", lambda settings: notification_settings(settings, Path("/"))),
     ("webhooks", _known_projects),
+    ("schedules", check_jobs),
+    ("schedules", _known_schedule_projects),
+    ("relay", relay_rules),
+    ("telegram", telegram_options),
+    ("telegram", _known_telegram_project),
 )
 """Checks of the parts, before a configuration is applied."""

@@ -4,6 +4,7 @@
   steps (`Text`, `ToolUse`, `ApiError`, …) define them.
 - `fake_cli_command` starts a program that plays a script of the steps in `fake`, faults included.
 - `installed_clis` and `isolated_env` start the real CLIs offline.
+- `quarterdeck.testing.telegram` serves the Bot API of Telegram on loopback, with simulated people.
 
 Names are imported when they are first used: the fake CLI runs from this package and must start
 fast, without the libraries of the others.

@@ -50,7 +50,7 @@ def installed_clis(cache: Path | None = None) -> dict[str, RealCli]:
     found: list[RealCli] = []
     for package in modules.glob(f"{_PREFIX}*"):
         version = package.name.removeprefix(_PREFIX).partition("-")[0]
-        if command := _command_of(package.resolve()):
+        if command := command_in(package.resolve()):
             found.append(RealCli(version, command))
     return {cli.version: cli for cli in sorted(found, key=lambda cli: version_key(cli.version))}
 
@@ -87,7 +87,7 @@ def isolated_env(home: Path, base_url: str, **extra: str) -> dict[str, str]:
     }
 
 
-def _command_of(package: Path) -> tuple[str, ...] | None:
+def command_in(package: Path) -> tuple[str, ...] | None:
     """What starts the CLI in `package`: a native binary, or a script for Node."""
     native, script = package / "claude", package / "cli.js"
     if native.is_file():

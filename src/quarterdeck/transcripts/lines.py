@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -21,6 +21,14 @@ CHUNK = 64 * 1024
 
 LONGEST_LINE = 256 * 1024 * 1024
 """A longer line is damage and not a message: it is skipped, so that memory stays bounded."""
+
+BLOCK = 1024 * 1024
+OVERLAP = 256
+MARGIN = 8 * 1024 * 1024
+"""How a file is searched from its end: so much at once, and so far before what was found, since
+lines may be a little out of order."""
+_UUID = re.compile(rb'"uuid" ?: ?"([^"]{1,100})"')
+"""A nested text has its quotes escaped, and does not match."""
 
 _ESCAPE = re.compile(
     rb"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a pair: one character
@@ -55,6 +63,38 @@ def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         elif not line.isspace():
             yield start, line
         start += length
+
+
+def start_of(stream: BinaryIO, uuids: Collection[str]) -> int:
+    """The offset of the first line with one of these uuids, which are near the end; 0 if none is.
+
+    The file is searched from its end on, and no further than `MARGIN` before one of them: a session
+    file may have gigabytes.
+    """
+    wanted = {uuid.encode() for uuid in uuids}
+    end = stream.seek(0, os.SEEK_END)
+    found: int | None = None
+    while end > 0 and (found is None or found - end < MARGIN):
+        begin = max(0, end - BLOCK)
+        stream.seek(begin)
+        # A little of the block after it: a uuid may be on the border of two.
+        block = stream.read(end - begin + OVERLAP)
+        hits = (match.start() for match in _UUID.finditer(block) if match[1] in wanted)
+        if (first := next(hits, None)) is not None:
+            found = begin + first
+        end = begin
+    return 0 if found is None else _line_start(stream, found)
+
+
+def _line_start(stream: BinaryIO, offset: int) -> int:
+    while offset > 0:
+        begin = max(0, offset - BLOCK)
+        stream.seek(begin)
+        newline = stream.read(offset - begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
+        offset = begin
+    return 0
 
 
 def decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T | None:

@@ -10,7 +10,7 @@ compaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +21,7 @@ from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.transcripts import layout
 from quarterdeck.transcripts.history import subagents_of
 from quarterdeck.transcripts.layout import AnyPath
-from quarterdeck.transcripts.lines import decode, lines_of, open_regular, repair, text
+from quarterdeck.transcripts.lines import decode, lines_of, open_regular, repair, start_of, text
 
 _BY_THE_CLI = (
     "[Request interrupted by user",
@@ -45,6 +45,8 @@ class TranscriptLine(msgspec.Struct, frozen=True, kw_only=True):
     uuid: str
     line: Raw
     timestamp: str | None = None
+    parent_tool_use_id: str | None = None
+    """The call that started the subagent that it is of."""
 
 
 class _Entry(msgspec.Struct, rename="camel"):
@@ -146,29 +148,42 @@ def to_stream_line(line: bytes, *, parent_tool_use_id: str | None = None) -> Tra
         case _:
             return None
     joined = _merge_objects(msgspec.json.encode(first), msgspec.json.encode(rest))
-    return TranscriptLine(kind=kind, uuid=uuid, line=joined, timestamp=timestamp)
+    return TranscriptLine(
+        kind=kind,
+        uuid=uuid,
+        line=joined,
+        timestamp=timestamp,
+        parent_tool_use_id=parent_tool_use_id,
+    )
 
 
 def transcript_lines(
-    session_id: str, *, directory: AnyPath | None = None, config_dir: AnyPath | None = None
+    session_id: str,
+    *,
+    directory: AnyPath | None = None,
+    config_dir: AnyPath | None = None,
+    since: Collection[str] = (),
 ) -> list[TranscriptLine]:
     """All messages of a session, in the order of its file; empty if there is none.
 
     Messages of a subagent come before the result of the call that started it. If that call is
     unknown, they are omitted. Blocks on the disk; never raises for a damaged file.
+
+    `since` are uuids near the end of a long session: each file that has one of them is read from
+    the first of these on.
     """
     found = layout.find_session(session_id, directory, config_dir)
-    return transcript_lines_of(found[0]) if found else []
+    return transcript_lines_of(found[0], since) if found else []
 
 
-def transcript_lines_of(path: Path) -> list[TranscriptLine]:
+def transcript_lines_of(path: Path, since: Collection[str] = ()) -> list[TranscriptLine]:
     """As `transcript_lines`, where the session's file is known."""
     waiting: dict[str, list[TranscriptLine]] = {}
     for agent in subagents_of(path):
         if parent := agent.parent_tool_use_id:
-            waiting.setdefault(parent, []).extend(_read(Path(agent.path), parent))
+            waiting.setdefault(parent, []).extend(_read(Path(agent.path), parent, since))
     said: list[TranscriptLine] = []
-    for one in _read(path, None):
+    for one in _read(path, None, since):
         if waiting and one.kind == "user":
             for call in [call for call in waiting if f'"{call}"'.encode() in bytes(one.line)]:
                 said += waiting.pop(call)
@@ -176,11 +191,15 @@ def transcript_lines_of(path: Path) -> list[TranscriptLine]:
     return said + [one for rest in waiting.values() for one in rest]
 
 
-def _read(path: Path, parent_tool_use_id: str | None) -> Iterator[TranscriptLine]:
+def _read(
+    path: Path, parent_tool_use_id: str | None, since: Collection[str]
+) -> Iterator[TranscriptLine]:
     """A file's messages, each once: a CLI that was resumed may have written one again."""
     seen: set[str] = set()
     try:
         with open_regular(path) as stream:
+            if since:
+                stream.seek(start_of(stream, since))
             for _, line in lines_of(stream):
                 one = to_stream_line(line, parent_tool_use_id=parent_tool_use_id)
                 if one is not None and one.uuid not in seen:

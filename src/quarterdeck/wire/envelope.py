@@ -106,6 +106,7 @@ class Origin(Body):
     name: str | None = None
     sender_task_id: str | None = field(name="senderTaskId", default=None)
     body: str | None = None
+    msg_id: str | None = None
     verified_peer_pid: Number | None = field(name="verifiedPeerPid", default=None)
     subkind: str | None = None
     fire_reason: str | None = field(name="fireReason", default=None)

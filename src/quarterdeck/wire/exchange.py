@@ -12,18 +12,23 @@ a cancellation.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from uuid import uuid4
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import Mutable
 
 REMEMBERED_ANSWERS = 512
 """How many of our last answers are kept, to be sent again if the link lost them. A CLI rarely has
 more than a handful of questions open; the answers to older ones have certainly arrived."""
+ANSWER_BYTES = 1024 * 1024
+FEWEST_ANSWERS = 64
+"""Of answers that are larger together than this, only so many are kept: an answer repeats the input
+of its call, which may be a whole file."""
 
 
 class Answered(Struct, frozen=True):
@@ -71,24 +76,47 @@ def request_ids() -> Callable[[], str]:
     return lambda: f"{prefix}-{next(numbers)}"
 
 
-class RecentIds:
-    """The last ids that came by: at least `size` of them, at most twice as many."""
+class RecentIds(Mutable):
+    """The last ids that came by: at least `size` of them, at most half as many again.
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._newer: set[str] = set()
-        self._older: set[str] = set()
+    They are in three generations, of which the oldest is dropped as a whole.
+    """
+
+    size: int
+    _new: set[str] = field(default_factory=set)
+    _middle: set[str] = field(default_factory=set)
+    _old: set[str] = field(default_factory=set)
+    _forgot: bool = False
 
     def __contains__(self, id_: str) -> bool:
-        return id_ in self._newer or id_ in self._older
+        return id_ in self._new or id_ in self._middle or id_ in self._old
+
+    @property
+    def complete(self) -> bool:
+        """Whether all ids that ever came by are remembered."""
+        return not self._forgot
+
+    @property
+    def remembered(self) -> tuple[str, ...]:
+        """All that are remembered, sorted."""
+        return tuple(sorted(self._new | self._middle | self._old))
+
+    @property
+    def newest(self) -> tuple[str, ...]:
+        """The newest of them, sorted: others that are remembered came before all of these.
+
+        All, as long as none was forgotten.
+        """
+        return tuple(sorted(self._new | self._middle)) if self._forgot else self.remembered
 
     def add(self, id_: str) -> bool:
         """Take note of an id. False if it was among them already."""
         if id_ in self:
             return False
-        self._newer.add(id_)
-        if len(self._newer) >= self._size:
-            self._older, self._newer = self._newer, set()
+        self._new.add(id_)
+        if len(self._new) >= self.size // 2:
+            self._forgot = self._forgot or bool(self._old)
+            self._old, self._middle, self._new = self._middle, self._new, set()
         return True
 
 
@@ -130,7 +158,11 @@ class TheirRequests:
 
     def __init__(self) -> None:
         self._open: dict[str, None] = {}
-        self._ended: OrderedDict[str, bytes | None] = OrderedDict()
+        self._ended: dict[str, bytes | None] = {}
+        self._answers: deque[str] = deque()
+        """The ended ones whose answer is kept, oldest first."""
+        self._size = 0
+        """The bytes of these answers."""
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -175,11 +207,39 @@ class TheirRequests:
             self._end(request_id, None)
         return ended
 
+    def resume(self, open_: Iterable[str], ended: Mapping[str, bytes | None]) -> None:
+        """Take over what another one knew: the open ones, and the ended ones with their answers."""
+        self._open = dict.fromkeys(open_)
+        for request_id, line in ended.items():
+            self._keep(request_id, line)
+
+    @property
+    def ended(self) -> Mapping[str, bytes | None]:
+        """The ended ones that are remembered, oldest first, with the answers that are kept."""
+        return self._ended
+
     def _end(self, request_id: str, line: bytes | None) -> bool:
         if request_id not in self._open:
             return False
         del self._open[request_id]
-        self._ended[request_id] = line
-        if len(self._ended) > REMEMBERED_ANSWERS:
-            self._ended.popitem(last=False)
+        self._keep(request_id, line)
         return True
+
+    def _keep(self, request_id: str, line: bytes | None) -> None:
+        self._ended[request_id] = line
+        if line is not None:
+            self._answers.append(request_id)
+            self._size += len(line)
+        while self._size > ANSWER_BYTES and len(self._answers) > FEWEST_ANSWERS:
+            self._ended[self._drop_answer()] = None
+        if len(self._ended) > REMEMBERED_ANSWERS:
+            oldest = next(iter(self._ended))
+            if self._answers and self._answers[0] == oldest:
+                self._drop_answer()
+            del self._ended[oldest]
+
+    def _drop_answer(self) -> str:
+        """The oldest answer is not kept any more."""
+        request_id = self._answers.popleft()
+        self._size -= len(self._ended[request_id] or b"")
+        return request_id

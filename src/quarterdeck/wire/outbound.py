@@ -12,6 +12,7 @@ versions up to 2.1.120 exit on a response without a body or an environment updat
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -24,7 +25,16 @@ from quarterdeck.wire.base import Message, OpenEnum, Part
 from quarterdeck.wire.commands import Command, UnknownCommand, decode_command, encode_command
 from quarterdeck.wire.content import DocumentBlock, ImageBlock, Source, TextBlock
 from quarterdeck.wire.control import Outcome, Reply, decode_reply
-from quarterdeck.wire.rawjson import always, dump, elements, is_object, members
+from quarterdeck.wire.rawjson import (
+    MOST_BLOCKS,
+    always,
+    are_few_typed,
+    dump,
+    few_elements,
+    has_type,
+    is_object,
+    members,
+)
 
 
 class Priority(OpenEnum):
@@ -68,6 +78,9 @@ def _base64(data: bytes, media_type: str, prefix: str) -> Source:
     return Source(kind="base64", media_type=media_type, data=encoded)
 
 
+_TEXT = re.compile(rb'[ \t\r\n]*"')
+
+
 class PromptBody(Part):
     """The content of a prompt: text, or blocks. Every version exits on a role other than `user`."""
 
@@ -75,15 +88,24 @@ class PromptBody(Part):
     content: Raw
 
     def __post_init__(self) -> None:
-        if bytes(self.content).lstrip().startswith(b'"'):
+        if _TEXT.match(memoryview(self.content)):  # no copy: it may be large
             return
-        blocks = elements(self.content)
+        if are_few_typed(self.content):
+            return
+        blocks = few_elements(self.content)
         if blocks is None:
-            raise UsageError("a prompt must be a text or a list of blocks")
+            raise UsageError(f"a prompt must be a text or a list of at most {MOST_BLOCKS} blocks")
         if not blocks:
             raise UsageError("a prompt needs at least one block")
-        if any("type" not in members(block) for block in blocks):
+        if not all(has_type(block) for block in blocks):
             raise UsageError("a block of a prompt must be an object with a type")
+
+
+class CheckedBody(PromptBody):
+    """The same of a content that was checked before: a large one is not read again."""
+
+    def __post_init__(self) -> None:
+        """Nothing is checked."""
 
 
 class Prompt(Message, tag="user"):

@@ -31,13 +31,14 @@ The module is long because it has both forms of each call, with bytes and with l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from quarterdeck.domain.errors import UnsupportedError, UsageError
+from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Command, Initialize, InitializeAnswer, decode_or_none
@@ -55,7 +56,7 @@ from quarterdeck.wire.exchange import (
     request_ids,
 )
 from quarterdeck.wire.line_reader import DEFAULT_MAX_LINE, LineReader, OversizedLine
-from quarterdeck.wire.messages import Assistant, ConversationReset, StreamEvent
+from quarterdeck.wire.messages import Assistant, StreamEvent
 from quarterdeck.wire.outbound import (
     Answer,
     CancelRequest,
@@ -116,6 +117,26 @@ Event = (
 """What `receive_data` gives: each message itself, then what it means, if it means more."""
 
 
+class PeerState(Value):
+    """All that a peer between two lines knows, for an owner that stores it."""
+
+    state: State
+    version: Version | None = None
+    session_id: str | None = None
+    init: Raw = ABSENT
+    turns: TurnLedger
+    ours: tuple[tuple[str, str, Raw], ...] = ()
+    """The open requests of ours: id, subtype and line."""
+    open: tuple[str, ...] = ()
+    """The ids of the CLI's open requests."""
+    ended: dict[str, Raw] = field(default_factory=dict)
+    """Its requests that have ended, with our answers; null where that is not kept."""
+    unanswered: tuple[Raw, ...] = ()
+    seen: RecentIds
+    unconfirmed: dict[str, Raw] = field(default_factory=dict)
+    initialized: bool = False
+
+
 class Peer:
     """The protocol's view of one CLI. Not thread-safe; one owner."""
 
@@ -145,6 +166,61 @@ class Peer:
         self._unconfirmed: dict[str, bytes] = {}
         self._initialized = False
         self._out: list[bytes] = []
+
+    # --- what it knows, stored ------------------------------------------------------------
+
+    def snapshot(self) -> PeerState:
+        """What it knows now, to be encoded at once: it shares values with the peer.
+
+        Lines that wait in `lines_to_send`, and half a line that was received, are not part of it.
+        """
+        return PeerState(
+            state=self.state,
+            version=self.version,
+            session_id=self.session_id,
+            init=ABSENT if self.init is None else Raw(codec.encode(self.init)),
+            turns=self.turns,
+            ours=tuple(
+                (each.request_id, each.subtype, Raw(each.line[:-1])) for each in self._ours.open
+            ),
+            open=self._theirs.open,
+            ended={
+                request_id: Raw(b"null" if line is None else line[:-1])
+                for request_id, line in self._theirs.ended.items()
+            },
+            unanswered=tuple(Raw(codec.encode(each)) for each in self.unanswered),
+            seen=self._seen,
+            unconfirmed={uuid: Raw(line[:-1]) for uuid, line in self._unconfirmed.items()},
+            initialized=self._initialized,
+        )
+
+    def resume(self, known: PeerState) -> None:
+        """Continue with what another peer of the same CLI knew. Raises `ValueError`."""
+        self.state = known.state
+        self.version = known.version
+        self.session_id = known.session_id
+        if known.init:
+            self.init = _decoded(known.init, Init)
+        self.turns = known.turns
+        for request_id, subtype, line in known.ours:
+            self._ours.begin(Ours(request_id, subtype, bytes(line) + b"\n"))
+        self._theirs.resume(
+            known.open,
+            {
+                request_id: None if (answer := bytes(line)) == b"null" else answer + b"\n"
+                for request_id, line in known.ended.items()
+            },
+        )
+        requests = (_decoded(each, ControlRequest) for each in known.unanswered)
+        self._unanswered = {each.request_id: each for each in requests}
+        self._seen = known.seen
+        self._unconfirmed = {uuid: bytes(line) + b"\n" for uuid, line in known.unconfirmed.items()}
+        self._initialized = known.initialized
+
+    @property
+    def unconfirmed(self) -> tuple[str, ...]:
+        """The uuids of the prompts that no turn is known to have taken."""
+        return tuple(self._unconfirmed)
 
     @property
     def initialized(self) -> bool:
@@ -255,6 +331,8 @@ class Peer:
         `initialize` asks for the questions that are open; its answer comes as more events.
         """
         complete = last_request_id is None or last_request_id in self._seen
+        if not complete:
+            self.turns.messages_lost()
         events: list[Event] = [Recovered(complete), *self.note_resumed()]
         for line in self.lines_to_repeat():
             self._out.append(line + b"\n")
@@ -417,12 +495,13 @@ class Peer:
         """Answer the CLI with an error. False, and nothing is sent, if the request is not open."""
         return self._answer(Answer.error(request_id, error), request_id)
 
-    def note_sent(self, line: bytes) -> Message:
+    def note_sent(self, line: bytes, message: Message | None = None) -> Message:
         """Take note of a line, without its line end, that is sent now or was sent before.
 
-        A line that is sent twice changes nothing the second time. Returns the decoded line.
+        A line that is sent twice changes nothing the second time. Returns the decoded line, which
+        may be given where it is known: to decode a large prompt takes long.
         """
-        message = codec.to_cli(line)
+        message = message or codec.to_cli(line)
         match message:
             case Prompt(uuid=str(uuid)):
                 self._begin_prompt(uuid, line + b"\n")
@@ -489,9 +568,8 @@ class Peer:
             self.init = message
             if message.claude_code_version:
                 self.version = Version.parse(message.claude_code_version) or self.version
-        if isinstance(message, ConversationReset):
-            self.session_id = message.new_conversation_id or self.session_id
-        elif session_id := getattr(message, "session_id", None):
+        # The `new_conversation_id` of a reset is not the id that later messages have.
+        if session_id := getattr(message, "session_id", None):
             self.session_id = session_id
 
     def _move(self, message: Message) -> None:
@@ -595,3 +673,13 @@ class Peer:
 
     def _apply_transition(self, happened: Transition) -> None:
         self.state = transition(self.state, happened)
+
+
+_M = TypeVar("_M", bound=Message)
+
+
+def _decoded(line: Raw, kind: type[_M]) -> _M:
+    message = codec.from_cli(bytes(line))
+    if not isinstance(message, kind):
+        raise ValueError(f"a stored {kind.__name__} is a {type(message).__name__}")
+    return message

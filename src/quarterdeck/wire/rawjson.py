@@ -8,13 +8,14 @@ anywhere, so everything is checked before it becomes `Raw`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TypeVar
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import DECODE_ERRORS
+from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
 from quarterdeck.wire.base import UnknownPart
 
 T = TypeVar("T")
@@ -24,22 +25,50 @@ EMPTY = Raw(b"{}")
 
 _blanks = b" \t\r\n"
 
-# Every escape is matched, so that the text \\ud83d after an escaped backslash is not changed.
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
+_HIGH = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
+"""Where no backslash is escaped."""
+PART = 256 * 1024
+"""Of a text that is searched for surrogates without a pause, by whoever does so in a thread."""
 
 
 class _Subtype(Struct):
     subtype: str = ""
 
 
+MOST_BLOCKS = 1000
+"""Blocks of one prompt. The Messages API takes a hundred images."""
+
+
+class _Typed(Struct):
+    type: Raw
+
+
 _subtype = msgspec.json.Decoder(_Subtype).decode
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _elements = msgspec.json.Decoder(list[Raw]).decode
+_typed = msgspec.json.Decoder(_Typed).decode
 _plain = msgspec.json.Decoder(dict[str, object]).decode
+# A list of members by their place: the decoder stops at the first one too many.
+_Few = msgspec.defstruct(
+    "_Few",
+    [(f"at_{number}", Raw, ABSENT) for number in range(MOST_BLOCKS)],
+    array_like=True,
+    forbid_unknown_fields=True,
+)
+_few = msgspec.json.Decoder(_Few).decode
+_FewTyped = msgspec.defstruct(
+    "_FewTyped",
+    [("first", _Typed)]
+    + [(f"at_{number}", _Typed | UnsetType, UNSET) for number in range(1, MOST_BLOCKS)],
+    array_like=True,
+    forbid_unknown_fields=True,
+)
+_few_typed = msgspec.json.Decoder(_FewTyped).decode
 _any = msgspec.json.Decoder().decode
 _sorted = msgspec.json.Encoder(order="sorted").encode
 
@@ -82,7 +111,34 @@ def replace_lone_surrogates(json: bytes) -> bytes:
     A CLI writes one when it cuts a text inside an emoji. It is legal JSON but not valid text, and
     our decoder refuses it. The length stays the same.
     """
-    return _ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], json)
+    if _HALF.search(json) is None or b"\0" in json:
+        return json  # nearly every line; and JSON has no null bytes
+    # A function that is called for each escape would take seconds for a text of many lines.
+    # Escaped backslashes are hidden, so that the text \\ud83d after one is not changed.
+    hidden = json.replace(rb"\\", b"\0\0")
+    mended = b"".join(_LONE.sub(rb"\\ufffd", part) for part in _parts(hidden))
+    return mended.replace(b"\0\0", rb"\\")
+
+
+def has_lone_surrogate(json: bytes) -> bool:
+    """Whether `replace_lone_surrogates` would replace something."""
+    if _HALF.search(json) is None or b"\0" in json:
+        return False
+    return any(_LONE.search(part) for part in _parts(json.replace(rb"\\", b"\0\0")))
+
+
+def _parts(hidden: bytes) -> Iterator[bytes]:
+    """The text in parts that are read one by one, in little time each. No pair is in two parts."""
+    start, size = 0, len(hidden)
+    while start < size:
+        end = start + PART
+        if end < size:
+            # Not within an escape, which has six letters, and not after the first half of a pair.
+            if (at := hidden.rfind(b"\\", end - 5, end)) >= 0:
+                end = at
+            end -= 6 if _HIGH.fullmatch(hidden, end - 6, end) else 0
+        yield hidden[start:end]
+        start = end
 
 
 def is_object(raw: Raw) -> bool:
@@ -141,3 +197,39 @@ def elements(raw: Raw) -> list[Raw] | None:
         return _elements(raw)
     except DECODE_ERRORS:
         return None
+
+
+def few_elements(raw: Raw) -> list[Raw] | None:
+    """The elements of an array of at most `MOST_BLOCKS`; None for other JSON. Never raises.
+
+    In little time and memory, however many there are.
+    """
+    try:
+        found = _few(raw)
+    except DECODE_ERRORS:
+        return None
+    every = (getattr(found, name) for name in found.__struct_fields__)
+    return [each for each in every if each]
+
+
+def has_type(raw: Raw) -> bool:
+    """Whether the JSON is an object with a `type`. Never raises.
+
+    In little time and memory, however many members it has.
+    """
+    try:
+        return bool(_typed(raw).type)
+    except DECODE_ERRORS:
+        return False
+
+
+def are_few_typed(raw: Raw) -> bool:
+    """Whether the JSON is a list of 1 to `MOST_BLOCKS` objects with a `type`. Never raises.
+
+    The same as `few_elements` and `has_type` for each, in one pass instead of three.
+    """
+    try:
+        _few_typed(raw)
+    except DECODE_ERRORS:
+        return False
+    return True

@@ -12,6 +12,10 @@ does not count. It uses the CLI's reports about each prompt, in this order of pr
    commands that the CLI runs itself (`/cost`) and prompts that a hook dropped are not echoed, so
    this rule ends them.
 
+Versions up to 2.1.112 lose what they say while their connection is down. The result of a turn may
+be lost, too, so after such a loss the open turn is in doubt: another turn that begins ends it,
+without a result.
+
 Cost and model usage are totals of the process; `Totals` computes the difference for each turn. The
 totals restart with each process, so also after a resume, and with `/clear`.
 """
@@ -22,6 +26,7 @@ import math
 
 from msgspec import Struct, field
 
+from quarterdeck.domain.structs import Mutable
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.internal import CommandLifecycle
@@ -34,6 +39,8 @@ from quarterdeck.wire.versions import Version, starts_turns_itself
 _TASK = "task-notification"
 _NO_MODEL = "<synthetic>"
 """The model of an answer that the CLI wrote itself."""
+MOST_REPORTS = 1000
+"""A CLI that reports tasks and begins no turn for them must not fill the memory."""
 _NEVER_RUN = frozenset({"cancelled", "discarded", "refused"})
 
 
@@ -78,18 +85,46 @@ class TurnEnded(Struct, frozen=True):
 TurnEvent = PromptTaken | PromptDropped | TurnEnded
 
 
-class TurnLedger:
+class Totals(Mutable):
+    """The totals of one process, from its last result."""
+
+    _cost: float = 0.0
+    _models: dict[str, ModelUsage] = field(default_factory=dict)
+
+    def reset(self) -> None:
+        """The CLI counts from nothing again."""
+        self._cost = 0.0
+        self._models = {}
+
+    def take(self, result: Result) -> tuple[float, dict[str, ModelUsage]]:
+        """The usage since the last result: the cost, and the usage of each model."""
+        total = _number(result.total_cost_usd)
+        cost, self._cost = _since(self._cost, total), total
+        used: dict[str, ModelUsage] = {}
+        for name, model in result.model_usage.items():
+            before = self._models.get(name, _NOTHING)
+            if model.output_tokens < before.output_tokens or model.cost_usd < before.cost_usd:
+                before = _NOTHING
+            if (spent := _difference(before, model)) != _NOTHING:
+                used[name] = spent
+        if result.model_usage:
+            self._models = dict(result.model_usage)
+        return cost, used
+
+
+class TurnLedger(Mutable):
     """Keeps the account of prompts and turns of one CLI process."""
 
-    def __init__(self) -> None:
-        self._queued: dict[str, None] = {}
-        self._taken: dict[str, None] = {}
-        self._open = False
-        self._model_spoke = False
-        self._starts_turns = True
-        # Background tasks that have ended, and whose turn has not been seen yet.
-        self._reports: dict[str, None] = {}
-        self._totals = Totals()
+    _queued: dict[str, None] = field(default_factory=dict)
+    _taken: dict[str, None] = field(default_factory=dict)
+    _open: bool = False
+    _in_doubt: bool = False
+    """Whether messages were lost since the open turn began, so that it may be over."""
+    _model_spoke: bool = False
+    _starts_turns: bool = True
+    _reports: dict[str, None] = field(default_factory=dict)
+    """Background tasks that have ended, and whose turn has not been seen yet."""
+    _totals: Totals = field(default_factory=Totals)
 
     @property
     def in_turn(self) -> bool:
@@ -123,13 +158,19 @@ class TurnLedger:
         """Process a message; return its events for prompts and turns."""
         match message:
             case Init(claude_code_version=version):
+                # Every turn begins with one, and has no second one.
+                lost = self._end_without_result() if self._in_doubt and self._taken else []
                 self._open = True
+                self._in_doubt = False
                 self._starts_turns = starts_turns_itself(Version.parse(version))
+                return lost
             case StreamEvent(parent_tool_use_id=None):
                 # Those of a subagent may come between turns.
                 self._open = True
+                self._in_doubt = False
             case Assistant(parent_tool_use_id=None):
                 self._open = True
+                self._in_doubt = False
                 self._note_reply(message)
             case User(is_replay=True, uuid=str(uuid)):
                 return self._take(uuid)
@@ -141,6 +182,8 @@ class TurnLedger:
                 return self._drop(uuid, state)
             case TaskNotification(tool_use_id=call, task_id=task) if self._starts_turns:
                 self._reports[call or task] = None
+                if len(self._reports) > MOST_REPORTS:
+                    del self._reports[next(iter(self._reports))]
             case Result():
                 return self._end(message)
             case SessionStateChanged(state="idle"):
@@ -150,6 +193,10 @@ class TurnLedger:
             case _:
                 pass
         return []
+
+    def messages_lost(self) -> None:
+        """Messages of the CLI are lost for good: the open turn may be over."""
+        self._in_doubt = self._open
 
     def end_all(self) -> tuple[str, ...]:
         """The link has ended: no prompt will run. Returns the prompts that were not done."""
@@ -214,6 +261,9 @@ class TurnLedger:
         if not self._taken:
             self._close()
             return []
+        return self._end_without_result()
+
+    def _end_without_result(self) -> list[TurnEvent]:
         prompts = tuple(self._taken)
         self._close()
         return [TurnEnded(Turn(prompts, None, 0.0))]
@@ -221,35 +271,8 @@ class TurnLedger:
     def _close(self) -> None:
         self._taken.clear()
         self._open = False
+        self._in_doubt = False
         self._model_spoke = False
-
-
-class Totals:
-    """The totals of one process, from its last result."""
-
-    def __init__(self) -> None:
-        self._cost = 0.0
-        self._models: dict[str, ModelUsage] = {}
-
-    def reset(self) -> None:
-        """The CLI counts from nothing again."""
-        self._cost = 0.0
-        self._models = {}
-
-    def take(self, result: Result) -> tuple[float, dict[str, ModelUsage]]:
-        """The usage since the last result: the cost, and the usage of each model."""
-        total = _number(result.total_cost_usd)
-        cost, self._cost = _since(self._cost, total), total
-        used: dict[str, ModelUsage] = {}
-        for name, model in result.model_usage.items():
-            before = self._models.get(name, _NOTHING)
-            if model.output_tokens < before.output_tokens or model.cost_usd < before.cost_usd:
-                before = _NOTHING
-            if (spent := _difference(before, model)) != _NOTHING:
-                used[name] = spent
-        if result.model_usage:
-            self._models = dict(result.model_usage)
-        return cost, used
 
 
 _NOTHING = ModelUsage()

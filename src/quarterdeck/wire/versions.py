@@ -2,8 +2,8 @@
 
 Owns the table of differences that matter to a controller, each with its reason, and `check`, which
 refuses requests that would harm the CLI's version or mean something else there. All of it was
-observed on real CLIs: 2.1.37, 2.1.62, 2.1.120 and 2.1.325 in depth, 2.1.52, .92, .150 and .200 in
-part. A bound between two of these is the older one where that is the safer guess.
+observed on real CLIs: 2.1.37, 2.1.62, 2.1.120 and 2.1.325 in depth, each trait also on 2.1.52, .92
+and .200, some on .150. A bound between two of these is the older one where that is the safer guess.
 
 An unknown version (None) gets the careful answer: it may be the oldest for what we send, and the
 newest for what we rely on.
@@ -79,9 +79,9 @@ class Trait(Struct, frozen=True, kw_only=True):
 
 
 may_send_cancel = Trait(
-    since=62, why="2.1.37 exits on a control_cancel_request, as on every unknown type"
+    since=52, why="2.1.37 exits on a control_cancel_request, as on every unknown type"
 )
-survives_unknown_types = Trait(since=62, why="2.1.37 exits on a message of an unknown type")
+survives_unknown_types = Trait(since=52, why="2.1.37 exits on a message of an unknown type")
 answers_unknown_subtypes = Trait(since=52, why="2.1.37 does not answer an unknown control subtype")
 initialize_repeatable = Trait(
     since=200,
@@ -92,7 +92,7 @@ needs_updated_input = Trait(
     until=324, unknown=True, why="up to 2.1.120 an allow without updatedInput is refused"
 )
 accepts_unknown_updates = Trait(
-    since=120, why="2.1.37 and 2.1.62 refuse a whole allow because of one unknown update"
+    since=92, why="2.1.37 and 2.1.62 refuse a whole allow because of one unknown update"
 )
 guards_bypass = Trait(
     since=92, why="up to 2.1.62 bypassPermissions can be set without a launch flag"
@@ -105,7 +105,7 @@ replays_after_reconnect = Trait(
 joins_queued_prompts = Trait(
     since=63, unknown=True, why="from 2.1.120 on prompts queued during a text make one turn"
 )
-honours_priority = Trait(since=120, why="2.1.37 and 2.1.62 ignore the priority of a prompt")
+honours_priority = Trait(since=92, why="2.1.37 and 2.1.62 ignore the priority of a prompt")
 starts_turns_itself = Trait(
     since=38, unknown=True, why="from 2.1.62 on a finished background task starts a turn"
 )
@@ -113,10 +113,10 @@ marks_own_turns = Trait(since=325, why="its results name an origin; 2.1.120 does
 has_command_lifecycle = Trait(since=325, why="2.1.120 does not report the outcome of a prompt")
 has_interrupt_receipt = Trait(since=205, why="older ones answer an interrupt with nothing")
 announces_mode_changes = Trait(
-    since=120, why="2.1.37 and 2.1.62 send no status after set_permission_mode"
+    since=92, why="2.1.37 and 2.1.62 send no status after set_permission_mode"
 )
 flags_all_errors = Trait(
-    since=120,
+    since=92,
     why="2.1.37 and 2.1.62 say is_error:false after an interrupt, max turns and max budget",
 )
 environment_reaches_tools = Trait(

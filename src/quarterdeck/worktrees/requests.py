@@ -18,13 +18,17 @@ from quarterdeck.protocol.machine_requests import (
     AnyMachineRequest,
     AnyMachineResult,
     MachineRequestRefused,
+    PutFile,
     SeeChanges,
+    SeeFile,
     SeeFolders,
     SettleTree,
     read_machine_request,
 )
 from quarterdeck.worktrees.changes import see_changes
+from quarterdeck.worktrees.files import put_file
 from quarterdeck.worktrees.folders import see_folders
+from quarterdeck.worktrees.seen_file import see_file
 from quarterdeck.worktrees.settle import Busy, settle
 from quarterdeck.worktrees.worktrees import Worktrees
 
@@ -75,6 +79,12 @@ class MachineRequests:
                 return await settle(request, self._worktrees, self._busy)
             case SeeFolders():
                 return await anyio.to_thread.run_sync(see_folders, request)
+            case PutFile():
+                _need_folder(request.directory)
+                return await anyio.to_thread.run_sync(put_file, request)
+            case SeeFile():
+                _need_folder(request.directory)
+                return await anyio.to_thread.run_sync(see_file, request)
 
 
 def _need_folder(directory: str) -> None:

@@ -23,7 +23,7 @@ async def test_prompts_and_permissions_at_the_keyboard_and_what_others_do_meanwh
     half = reply(Text("half an answer "), Gate(), Text("and the rest"), TOUCH)
     model.enqueue(half, "fin", TOUCH, "so be it", when="begin")
     here.press("begin\n")
-    await here.expect("half an answer ")
+    await here.expect("half an answer")
     assert "and the rest" not in here.shown
     model.release()
     await here.expect("and the rest")
@@ -34,7 +34,7 @@ async def test_prompts_and_permissions_at_the_keyboard_and_what_others_do_meanwh
     await here.expect("fin")
     await here.expect("done · $")
     assert (deck.command.work / "made").exists()
-    assert here.shown.count("half an answer") == 1
+    assert here.rows.count("half an answer") == 1
 
     # Somebody else prompts, and answers a question that stands here too: it goes, and one is told.
     await deck("send", "one", "the second")
@@ -61,7 +61,8 @@ async def test_ctrl_c_interrupts_the_turn_and_twice_leaves_and_a_hub_that_comes_
     model.enqueue(reply(Text("well "), Gate("never")), when="begin")
     session = await deck.new("begin")
     here = deck.command.at_terminal("attach", "--notify", session)
-    await here.expect("well ")
+    await here.expect("well")
+    assert here.rows.index("> begin") < here.rows.index("well")  # the history comes first
     here.interrupt()
     await here.expect("interrupting …")
     await here.expect("interrupted · $")

@@ -13,7 +13,10 @@ from quarterdeck.cli.app import app
 from support.pages import page
 
 TEXT = page("docs/reference/command-line.md").text
-COMMON = {"--help", "-h", "--hub", "--token-file", "--insecure", "--json", "--permission-mode"}
+COMMON = {
+    "--help", "-h", "--json", "--permission-mode",
+    "--hub", "--token-file", "--ca-file", "--insecure",
+}  # fmt: skip
 
 
 def commands() -> Iterator[tuple[str, TyperGroup | TyperCommand]]:

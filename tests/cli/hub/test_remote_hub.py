@@ -8,7 +8,9 @@ import signal
 
 import anyio
 import pytest
+from anyio.abc import Process
 
+from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.testing import RealCli, fake
 from support.bounds import SECONDS
 from support.processes import Processes, running
@@ -72,38 +74,52 @@ async def test_a_runner_brings_another_machine_and_its_agents_end_with_it(
 
 
 @pytest.mark.real_cli
+@pytest.mark.parametrize("version", ["2.1.52", "2.1.92"])
 async def test_a_cli_dials_the_hub_with_the_command_line_that_token_prints(
-    deck: ServedDeck, clis: dict[str, RealCli], processes: Processes
+    version: str, deck: ServedDeck, extra_clis: dict[str, RealCli], processes: Processes
 ) -> None:
+    """R13: the line for one session goes on with its conversation."""
     await deck.serve("--no-runner")
-    line = (await deck("token", "--cli")).out
     claude = deck.command.home / "claude"
-    claude.write_text(f'#!/bin/sh\nexec {shlex.join(clis["2.1.120"].command)} "$@"\n')
+    claude.write_text(f'#!/bin/sh\nexec {shlex.join(extra_clis[version].command)} "$@"\n')
     claude.chmod(0o755)
     env = deck.command.env
-    dialled = await anyio.open_process(
-        line.strip(),
-        env=env | {"PATH": f"{deck.command.home}{os.pathsep}{env['PATH']}"},
-        cwd=deck.command.work,
-        start_new_session=True,
-        stdin=None,
-        stdout=None,
-        stderr=None,
-    )
-    processes.started(dialled.pid)
+
+    async def dial(line: str) -> Process:
+        process = await anyio.open_process(
+            line.strip(),
+            env=env | {"PATH": f"{deck.command.home}{os.pathsep}{env['PATH']}"},
+            cwd=deck.command.work,
+            start_new_session=True,
+            stdin=None,
+            stdout=None,
+            stderr=None,
+        )
+        processes.started(process.pid)
+        return process
+
+    async def turn(session: str, text: str, count: int) -> None:
+        await deck("send", session, text)
+        await deck.until(session, lambda shape: shape.turns == count)
+        assert f"echo: {text}" in (await deck("log", session)).out
+        await deck("stop", session)
+
+    dialled = await dial((await deck("token", "--cli")).out)
     await until_true(lambda: any(True for _ in deck.client.sessions()))
     (shape,) = deck.client.sessions()
-    await deck("send", shape.session, "who is there?")
-    await deck.until(shape.session, lambda shape: shape.turns == 1)
-    assert "echo: who is there?" in (await deck("log", shape.session)).out
-    await deck("stop", shape.session)
+    await turn(shape.session, "who is there?", 1)
     with anyio.fail_after(SECONDS):
         await dialled.wait()
-    # The line for one session goes on with its conversation.
     own = await deck("token", "--cli", "--session", shape.session)
     assert f"/v1/ws/{shape.session}" in own.out
     conversation = deck.client.session(shape.session).cli_session
     assert conversation is not None
     assert f"--resume={conversation}" in own.out
+    again = await dial(own.out)
+    await deck.until(shape.session, lambda shape: shape.state is SessionState.IDLE)
+    await turn(shape.session, "and now?", 2)
+    assert deck.client.session(shape.session).cli_session == conversation
+    with anyio.fail_after(SECONDS):
+        await again.wait()
     await deck("stop")
     assert await deck.ends() == 0

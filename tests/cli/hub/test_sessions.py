@@ -22,7 +22,7 @@ async def test_a_session_is_made_answered_prompted_forked_put_away_and_forgotten
     await deck.until_state(session, "waiting")
 
     asks = (await deck("asks")).out
-    assert asks.startswith(f"{session}.")
+    assert asks.startswith(f"{session[:8]}  first  tool  ")
     assert "Bash: touch made" in asks
     changed = json.dumps({"command": "touch other", "description": "another"})
     await deck("answer", session[:12], "allow", "--input", changed)

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.agent.asks import ToolAsk, to_ask
-from quarterdeck.cli.terminal.keyboard import _tool_card
+from quarterdeck.cli.terminal.keyboard import tool_card
 from quarterdeck.testing import fake
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply
@@ -44,9 +44,9 @@ async def test_a_conversation_goes_on_until_the_person_leaves(
     await here.expect("interrupted · ")
     await here.expect("> ")
     here.press("two \\\n")
-    await here.expect("… ")
+    await here.expect("> two ⏎")
     here.press("lines\n")
-    await here.expect("echo: two \nlines")
+    await here.expect("echo: two\nlines")
     await here.expect("done · ")
     await here.expect("> ")
     for turn in (
@@ -260,7 +260,7 @@ def test_a_card_marks_what_cannot_be_seen_and_leaves_no_member_out() -> None:
         request = CanUseTool(tool_name=tool, input=Raw(json.dumps(given).encode()))
         ask = to_ask("1", request)
         assert isinstance(ask, ToolAsk)
-        return "\n".join(line.plain for line in _tool_card(ask))
+        return "\n".join(line.plain for line in tool_card(ask))
 
     shown = card(
         "Bash",

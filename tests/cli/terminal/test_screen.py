@@ -215,3 +215,20 @@ def test_messages_of_any_shape_are_borne(parts: list[tuple[str, object, object]]
             for kind, one, two in parts
         )
     )
+
+
+def test_changes_of_the_todo_list_are_one_row_each() -> None:
+    lines = (
+        assistant(call("TaskCreate", {"subject": "Replace floats", "description": "…"}, "t1")),
+        assistant(call("TaskUpdate", {"taskId": "1", "status": "in_progress"}, "t2")),
+        assistant(call("TaskUpdate", {"taskId": 7, "status": "\x1b[2J"}, "t3")),
+        outcome("Task #1 created", "t1"),
+        outcome("Updated task #1", "t2"),
+        outcome("no such task", "t3", error=True),
+    )
+    assert shown(*lines, width=100) == (
+        "• tool         TaskCreate  # Replace floats\n"
+        "• tool         TaskUpdate  # to-do 1: in progress\n"
+        "• tool         TaskUpdate  # to-do 7: \ufffd[2J\n"
+        "  └ no such task\n"
+    )

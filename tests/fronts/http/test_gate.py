@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -189,14 +190,15 @@ async def test_a_named_proxy_is_believed_and_a_stranger_is_not(tmp_path: Path) -
 
 
 def test_a_configuration_that_cannot_be_right_is_refused() -> None:
-    for wrong in (
+    cases: tuple[dict[str, Any], ...] = (
         {"hosts": ("deck.example:80",)},
         {"hosts": ("*",)},
         {"hosts": ("",)},
         {"origins": ("deck.example",)},
         {"origins": ("https://deck.example/path",)},
         {"proxies": ("not an address",)},
-    ):
+    )
+    for wrong in cases:
         with pytest.raises(UsageError):
             Places.of(**wrong)
 

@@ -35,7 +35,7 @@ async def test_the_first_frame_says_epoch_person_and_limits(hub: Front) -> None:
             "role": "viewer",
             "beat_seconds": 15.0,
             "limits": {
-                "frame_bytes": 33554432,
+                "frame_bytes": 262144,
                 "sessions": 1000,
                 "commands": 16,
                 "silence_seconds": PATIENT.silence_seconds,
@@ -402,9 +402,17 @@ async def test_a_frame_that_cannot_be_read_ends_the_connection_with_a_reason(
 
 
 # X2
-async def test_a_frame_that_is_too_large_ends_the_connection(tmp_path: Path) -> None:
+async def test_a_command_that_is_too_large_is_refused_and_another_frame_ends_the_connection(
+    tmp_path: Path,
+) -> None:
     async with front(tmp_path, pace=Pace(frame_bytes=1000)) as hub, hub.stream() as talk:
         await talk.say(t="command", id="1", command="x" * 2000)
+        refused = (await talk.hear("failed"))["problem"]
+        assert (refused["code"], refused["detail"]) == (
+            "too_large",
+            "a command has at most 1000 bytes",
+        )
+        await talk.say(t="follow", id="2" * 50, sessions={f"session-{n}": 0 for n in range(100)})
         assert "more than 1000" in (await talk.hear("error"))["problem"]["detail"]
         assert await talk.closed() == 4400
 

@@ -20,7 +20,7 @@ from support.front import Front, Json, Talk
 from support.raw_client import MEGABYTE, raw_client
 from support.small_deck import SmallDeck
 
-COUNTED = ("head", "updated")
+COUNTED = ("head", "news", "updated")
 """What every event changes."""
 
 

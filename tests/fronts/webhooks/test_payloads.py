@@ -15,8 +15,8 @@ import pytest
 from quarterdeck.config.settings import WebhookSettings
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, new_secret
 from quarterdeck.fronts.webhooks.payloads import SAMPLES, AnyPayload, event_of, sample
-from quarterdeck.fronts.webhooks.signature import headers
 from quarterdeck.protocol.events import Event, Noted, RunEnded
+from quarterdeck.runtime.webhook_signature import headers
 from support.pages import page
 
 PAGE = page("docs/reference/webhooks.md")

@@ -146,3 +146,12 @@ async def test_a_page_forbids_itself_everything_but_its_own_style() -> None:
 async def test_a_very_long_answer_is_shown_as_plain_text() -> None:
     html = await export(Form.HTML, answer("[" * 250_000))
     assert "[" * 250_000 in html
+
+
+@pytest.mark.parametrize("form", [Form.MARKDOWN, Form.HTML])
+async def test_what_would_not_be_seen_is_marked(form: Form) -> None:
+    text = "make test \u2067; touch PWNED \u2069 \x1b[2K\u200b"
+    events = [prompt(text), answer(text), *STORY[2:3]]
+    found = await export(form, *events)
+    assert not re.search("[\u2066-\u2069\x1b\u200b]", found)
+    assert found.count("make test ⟨U+2067⟩; touch PWNED ⟨U+2069⟩ ⟨U+001B⟩") == 2

@@ -97,6 +97,40 @@ def response(run: TestRun) -> tuple[str, Any]:
     return line["response"]["request_id"], line["response"]["response"]
 
 
+UNREADABLE = [
+    {"hook_event_name": "PreToolUse", "tool_name": 1, "tool_input": {"command": "touch x"}},
+    {"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": {}},
+    {"hook_event_name": "SomethingNew", "tool_name": "Bash"},
+    {},
+]
+
+
+@pytest.mark.parametrize("version", [OLD, "2.1.325"])
+async def test_a_call_that_cannot_be_read_is_denied(version: str, policies: Policies) -> None:
+    hub, machines = hub_with(MemoryJournal(), policies=policies)
+    async with hub.running():
+        spec = SessionSpec(directory="/work", skip_permissions=True)
+        await hub.submit(CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"'), by="ada"))
+        run = machines.runs[-1]
+        await run.greet(version)
+        await run.take_prompt(version)
+        for number, seen in enumerate(UNREADABLE):
+            await run.say(
+                lines.requests(
+                    f"h{number}",
+                    subtype="hook_callback",
+                    callback_id="quarterdeck-watch",
+                    input=seen,
+                )
+            )
+            answered, said = response(run)
+            assert answered == f"h{number}"
+            assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+        found = [each.event for each in await hub.audit(session="mine")]
+        denied = [one for one in found if isinstance(one, Decided)]
+        assert [(one.tool, one.verdict) for one in denied] == [("unknown", "deny")] * 4
+
+
 DENIED = {"permissionDecision": "deny", "permissionDecisionReason": "No."}
 EDITED = {"permissionDecision": "allow", "updatedInput": {"command": "touch y"}}
 ANSWERS = [

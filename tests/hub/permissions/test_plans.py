@@ -195,8 +195,10 @@ class Cuts(MemoryJournal):
         super().__init__()
         self.ends: list[int] = []
 
-    async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
-        stored = await super().append(session, events)
+    async def append(
+        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+    ) -> list[Stored]:
+        stored = await super().append(session, events, snapshot=snapshot)
         self.ends += [stored[-1].seq] if stored else []
         return stored
 

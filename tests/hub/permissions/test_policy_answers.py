@@ -24,14 +24,14 @@ from quarterdeck.protocol.commands import (
 )
 from quarterdeck.protocol.events import AskAnswered, AskKind, AskOpened, AskWithdrawn, Decided
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
+from quarterdeck.testing import RealCli, ScriptedModel
 from quarterdeck.testing.script import Text, ToolUse, play
-from support.hub_house import House, PolicedHouse, house
+from support.hub_house import House, PolicedHouse, house, real_spec
 from support.processes import Processes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
-HOLDING = ("2.1.37", "2.1.62", "2.1.92")
+HOLDING = ("2.1.37", "2.1.52", "2.1.92")
 """Versions in which the hook itself waits for the answer."""
 EVERYTHING = '[[rule]]\nname = "all"\nverdict = "ask"\ntool = "*"\n'
 
@@ -75,16 +75,9 @@ Spec = Callable[..., SessionSpec]
 @pytest.fixture
 def spec(tmp_path: Path, model: ScriptedModel, extra_clis: dict[str, RealCli]) -> Spec:
     """A session of a version in an empty folder."""
-    (tmp_path / "home").mkdir()
 
     def make(version: str, folder: str, **more: Any) -> SessionSpec:
-        (tmp_path / folder).mkdir()
-        return SessionSpec(
-            directory=str(tmp_path / folder),
-            claude=extra_clis[version].command[-1],
-            env=isolated_env(tmp_path / "home", model.url),
-            **more,
-        )
+        return real_spec(tmp_path, extra_clis[version], model, work=folder, **more)
 
     return make
 

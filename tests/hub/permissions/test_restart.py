@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,13 @@ from msgspec import Raw
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, CreateSession
+from quarterdeck.protocol.commands import (
+    AllowAnswer,
+    AnswerAsk,
+    CreateSession,
+    RenameSession,
+    SendPrompt,
+)
 from quarterdeck.protocol.events import Decided
 from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
@@ -28,15 +35,17 @@ REWRITING = (
 )
 
 
-def hook(command: str = "touch x") -> bytes:
+def hook(command: str = "touch x", folder: Path | None = None, *, request: str = "h1") -> bytes:
     seen = {
         "hook_event_name": "PreToolUse",
         "tool_name": "Bash",
         "tool_input": {"command": command},
         "tool_use_id": CALL,
     }
+    if folder is not None:
+        seen["cwd"] = str(folder)
     return lines.requests(
-        "h1", subtype="hook_callback", callback_id="quarterdeck-watch", input=seen
+        request, subtype="hook_callback", callback_id="quarterdeck-watch", input=seen
     )
 
 
@@ -50,9 +59,9 @@ def asks(command: str = "touch x") -> bytes:
     )
 
 
-def call_ended() -> bytes:
+def call_ended(uuid: str = "u1") -> bytes:
     content = [{"type": "tool_result", "tool_use_id": CALL, "content": "text"}]
-    return lines.line(type="user", message={"role": "user", "content": content}, uuid="u1")
+    return lines.line(type="user", message={"role": "user", "content": content}, uuid=uuid)
 
 
 def policies(folder: Path, text: str) -> Policies:
@@ -162,3 +171,80 @@ async def test_what_a_rule_made_of_an_edited_input_is_what_a_cli_that_asks_again
         assert await hub.asks() == []
         (again,) = run.read()
         assert again["response"]["response"]["updatedInput"] == output["updatedInput"]
+
+
+SCRIPTS = (
+    'default = "ask"\n[claude]\n'
+    'allow = ["Bash(./x.sh)", "Bash(echo:*)", "Edit(./**)", "Bash(ls:*)"]\n'
+)
+"""Rules that allow a script, which is trusted as long as the agent has not written it."""
+
+
+async def answered(run: TestRun, command: str, folder: Path) -> str:
+    """What the hook is answered about a command."""
+    run.read()
+    await run.say(hook(command, folder, request=command))
+    (told,) = run.read()
+    decision: str = told["response"]["response"]["hookSpecificOutput"]["permissionDecision"]
+    return decision
+
+
+async def wake(hub: Hub, machines: TestMachines, folder: Path) -> TestRun:
+    """The session's next process."""
+    await hub.submit(SendPrompt(session="mine", content=Raw(b'"go on"'), by="ada"))
+    run = machines.runs[-1]
+    await run.greet("2.1.325", str(folder))
+    await run.take_prompt()
+    return run
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["it ended", "it was killed in the midst"])
+@pytest.mark.parametrize("restart", ["none", "while it runs", "after its end"])
+async def test_what_a_run_has_written_is_not_trusted_by_the_runs_after_it(
+    tmp_path: Path, restart: str, ended: bool
+) -> None:
+    journal = MemoryJournal()
+    rules = policies(tmp_path / "a", SCRIPTS)
+    hub, machines = hub_with(journal, policies=rules)
+    async with AsyncExitStack() as open_hub:
+
+        async def restarted(when: str) -> tuple[Hub, TestMachines]:
+            if when != restart:
+                return hub, machines
+            await open_hub.aclose()
+            made = hub_with(journal, policies=rules)
+            await open_hub.enter_async_context(made[0].running())
+            return made
+
+        await open_hub.enter_async_context(hub.running())
+        run = await working(hub, machines, tmp_path, "2.1.325")
+        assert await answered(run, "./x.sh", tmp_path) == "allow"
+        await run.say(call_ended("u0"))
+        assert await answered(run, "echo text > x.sh", tmp_path) == "allow"
+        if ended:
+            await run.say(call_ended("u1"))
+        hub, machines = await restarted("while it runs")
+        await machines.runs[-1].end()
+        hub, machines = await restarted("after its end")
+        for _ in range(2):  # the next run, and the one after it, which has no calls before it
+            run = await wake(hub, machines, tmp_path)
+            assert await answered(run, "./x.sh", tmp_path) == "ask"
+            assert await answered(run, "ls src", tmp_path) == "allow"
+            await run.end()
+
+
+async def test_a_run_that_could_not_start_does_not_forget_what_was_written(tmp_path: Path) -> None:
+    journal = MemoryJournal()
+    hub, machines = hub_with(journal, policies=policies(tmp_path / "a", SCRIPTS))
+    async with hub.running():
+        run = await working(hub, machines, tmp_path, "2.1.325")
+        await answered(run, "echo text > x.sh", tmp_path)
+        await run.say(call_ended())
+        await run.end()
+        # Events after its end, more than are read at once.
+        for number in range(50):
+            await hub.submit(RenameSession(session="mine", name=f"name {number}", by="ada"))
+        run = await wake(hub, machines, tmp_path)
+        await run.end("It was not started.")
+        run = await wake(hub, machines, tmp_path)
+        assert await answered(run, "./x.sh", tmp_path) == "ask"

@@ -6,7 +6,7 @@ import json
 
 from msgspec import Raw
 
-from quarterdeck.hub.permissions.gate import MOST_REMEMBERED, PermissionGate
+from quarterdeck.hub.permissions.gate import MOST_REMEMBERED, MOST_WRITTEN, PermissionGate
 from quarterdeck.protocol.events import Decided
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.hooks import PreToolUseInput, decode_hook_input
@@ -39,7 +39,7 @@ def written(gate: PermissionGate) -> frozenset[str]:
 
 
 def test_a_file_counts_as_written_when_its_call_has_ended() -> None:
-    gate = PermissionGate(SessionSpec(directory="/p"))
+    gate = PermissionGate.of(SessionSpec(directory="/p"))
     gate.hook_shown(shown("a", "echo x > x.sh"), "default")
     assert written(gate) == set()
     gate.results(ended("a"), "default")
@@ -47,7 +47,7 @@ def test_a_file_counts_as_written_when_its_call_has_ended() -> None:
 
 
 def test_a_call_that_was_denied_has_written_nothing() -> None:
-    gate = PermissionGate(SessionSpec(directory="/p"))
+    gate = PermissionGate.of(SessionSpec(directory="/p"))
     gate.hook_shown(shown("a", "echo x > x.sh"), "default")
     gate.decided(
         Decided(tool="Bash", title="x", verdict="deny", by="policy", tool_use_id="a"), at=0
@@ -57,7 +57,7 @@ def test_a_call_that_was_denied_has_written_nothing() -> None:
 
 
 def test_the_oldest_files_are_forgotten() -> None:
-    gate = PermissionGate(SessionSpec(directory="/p"))
+    gate = PermissionGate.of(SessionSpec(directory="/p"))
     step = 100
     for at in range(0, MOST_REMEMBERED + step, step):
         gate.hook_shown(
@@ -68,3 +68,18 @@ def test_the_oldest_files_are_forgotten() -> None:
     assert len(found) == MOST_REMEMBERED
     assert "/p/f0" not in found
     assert f"/p/f{MOST_REMEMBERED}" in found
+
+
+def test_the_next_run_is_told_what_was_written_and_what_may_have_been() -> None:
+    gate = PermissionGate.of(SessionSpec(directory="/p"))
+    gate.wrote_before(["/p/old.sh"])
+    gate.hook_shown(shown("a", "echo x > x.sh"), "default")
+    gate.results(ended("a"), "default")
+    gate.hook_shown(shown("b", "echo x > y.sh"), "default")
+    assert gate.written == ("/p/old.sh", "/p/x.sh", "/p/y.sh")
+
+
+def test_the_next_run_is_told_the_newest_names_if_they_are_very_long() -> None:
+    gate = PermissionGate.of(SessionSpec(directory="/p"))
+    gate.wrote_before(f"/{number}" + "x" * (MOST_WRITTEN // 4) for number in range(8))
+    assert [name[:2] for name in gate.written] == ["/5", "/6", "/7"]

@@ -11,7 +11,7 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.supervision.budgets import Limit, Limits, Spending, Spent, reached, sentence
-from quarterdeck.hub.supervision.meter import Meter, Prices
+from quarterdeck.hub.supervision.meter import MOST_REMEMBERED, Meter, Prices
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import ChangeSession, CreateSession, ResumeSession, SendPrompt
 from quarterdeck.protocol.events import BudgetFreed, BudgetReached, Event, Metered, ModelTokens
@@ -289,6 +289,20 @@ def test_a_response_counts_once_however_often_it_is_told() -> None:
     meter.receive(from_cli(result("r", 0.1, given=50).rstrip()))
     assert not meter.used
     assert meter.models(Prices()) == ()
+
+
+def test_a_turn_of_any_length_is_metered_exactly_with_little_memory() -> None:
+    meter = Meter()
+    count = 3 * MOST_REMEMBERED
+    for number in range(1, count + 1):
+        for line in response(number, given=2, taken=1):
+            meter.receive(from_cli(line.rstrip()))
+        if number % 5 == 0:
+            meter.evolve(meter.metered("r", Prices()))
+        (used,) = meter.models(Prices())
+        assert (used.input, used.output, meter.tool_calls) == (number, 2 * number, number)
+    assert len(meter._responses) == len(meter._calls) == MOST_REMEMBERED
+    assert len(meter._in_base) <= MOST_REMEMBERED
 
 
 def test_what_was_written_down_is_gone_on_from_after_a_restart() -> None:

@@ -12,10 +12,10 @@ from quarterdeck.domain.errors import Conflict
 from quarterdeck.journal.usage import UsageBy
 from quarterdeck.protocol.commands import ChangeSession, SendPrompt
 from quarterdeck.protocol.events import BudgetReached, Metered, TurnEnded
-from quarterdeck.protocol.sessions import Budget, SessionSpec, SessionState
-from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
+from quarterdeck.protocol.sessions import Budget, SessionState
+from quarterdeck.testing import RealCli, ScriptedModel
 from quarterdeck.testing.script import Text, ToolUse, play
-from support.hub_house import house
+from support.hub_house import house, real_spec
 from support.processes import Processes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -38,15 +38,7 @@ async def test_a_budget_stops_a_run_in_the_middle_and_is_kept_over_a_restart_and
     tmp_path: Path,
     processes: Processes,
 ) -> None:
-    for name in ("home", "work"):
-        (tmp_path / name).mkdir()
-    spec = SessionSpec(
-        directory=str(tmp_path / "work"),
-        claude=clis[version].command[-1],
-        env=isolated_env(tmp_path / "home", model.url),
-        auto_approve=("Bash",),
-        budget=budget,
-    )
+    spec = real_spec(tmp_path, clis[version], model, auto_approve=("Bash",), budget=budget)
     script = play(*(ToolUse("Bash", {"command": "true"}) for _ in range(CALLS)), Text("done"))
     async with house(tmp_path, processes) as home:
         # From another session's totals the hub learns what a token of this model costs.

@@ -11,8 +11,8 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.hub import inbound_clis as dialled
+from quarterdeck.hub.cli_tokens import cli_token
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.inbound_clis import cli_token
 from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.websocket.accept import serve_endpoint
@@ -64,11 +64,11 @@ class FullJournal(MemoryJournal):
 
     full = 0
 
-    async def append(self, session: str, events: Any) -> Any:
+    async def append(self, session: str, events: Any, *, snapshot: bytes | None = None) -> Any:
         if self.full and events:
             self.full -= 1
             raise JournalError("there is no room", code="full")
-        return await super().append(session, events)
+        return await super().append(session, events, snapshot=snapshot)
 
 
 async def test_what_a_cli_that_dialled_said_is_journalled_when_there_is_room_again(

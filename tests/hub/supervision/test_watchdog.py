@@ -22,7 +22,7 @@ from quarterdeck.hub.supervision.watchdog import Action, Timeouts, Watch
 from quarterdeck.journal.accounts import HEALTHY_MS, Account, AlarmView
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.views import SessionView
-from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.commands import CreateSession, ResumeSession, StopSession
 from quarterdeck.protocol.events import Alarmed, Noted, RunEnded, RunStopping
 from quarterdeck.protocol.sessions import RestartRule, SessionSpec
 from quarterdeck.wire.codec import from_cli
@@ -185,6 +185,29 @@ async def test_work_that_a_killed_runner_left_is_resumed_and_that_is_said(*, tak
         ]
 
 
+async def test_who_stops_a_session_that_waits_for_its_restart_is_heeded() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock) as (hub, machines):
+        session = await create(hub, restart="faults")
+        run = machines.runs[-1]
+        await run.greet()
+        await run.take_prompt()
+        await run.end("The runner was killed.", fault=RUNNER_KILLED)
+        stopped = await hub.submit(StopSession(session=session, by="ada"))
+        assert not stopped.repeated
+        clock.move(3600)
+        await tick(hub)
+        assert len(machines.runs) == 1
+        again = await hub.submit(StopSession(session=session, by="ada"))
+        assert again.repeated
+    async with deck(journal, clock) as (hub, machines):
+        await tick(hub)
+        assert machines.runs == []
+        await hub.submit(ResumeSession(session=session, by="ada"))
+        assert len(machines.runs) == 1
+
+
 @pytest.mark.parametrize(
     ("rule", "fault", "cut_off"),
     [
@@ -214,7 +237,10 @@ async def test_a_session_is_left_alone_where_nobody_wants_it_back(
         assert len(machines.runs) == 1
 
 
-async def test_a_conversation_that_was_never_written_begins_anew_with_what_is_queued() -> None:
+@pytest.mark.parametrize("by", ["stderr", "result"])
+async def test_a_conversation_that_was_never_written_begins_anew_with_what_is_queued(
+    by: str,
+) -> None:
     clock = Clock()
     journal = MemoryJournal(clock=clock)
     async with deck(journal, clock) as (hub, machines):
@@ -229,7 +255,17 @@ async def test_a_conversation_that_was_never_written_begins_anew_with_what_is_qu
         origins = [each[1].cli_session for each in machines.started]
         assert origins[-1] == lines.SESSION
         unknown = f"No conversation found with session ID: {lines.SESSION}"
-        await resumed.end("It exited.", exit_code=1, stderr=(unknown,))
+        if by == "result":
+            await resumed.say(
+                lines.result(
+                    "r1",
+                    subtype="error_during_execution",
+                    is_error=True,
+                    num_turns=0,
+                    errors=[unknown],
+                )
+            )
+        await resumed.end("It exited.", exit_code=1, stderr=(unknown,) if by == "stderr" else ())
         assert len(machines.runs) == 3
         assert [each[1].cli_session for each in machines.started][-1] is None
         await machines.runs[-1].greet()

@@ -196,6 +196,10 @@ def test_yq_is_judged_as_jq_is(text: str, looks: bool) -> None:
     assert known(text.partition(" ")[0], *(f"'{each}'" for each in text.split()[1:])).looks is looks
 
 
+def test_yq_takes_its_filter_for_a_file_that_has_that_name() -> None:
+    assert said(known("yq .env").effects) == ["reads /w/.env"]
+
+
 @pytest.mark.parametrize(
     ("given", "effects", "looks"),
     [

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.policy.shell import read
-from quarterdeck.policy.shell.strict import difference, read_strictly
+from quarterdeck.policy.shell.strict import difference, plain_marks, read_strictly
 from support.examples import examples
 
 ODD = (
@@ -198,3 +198,53 @@ def test_what_people_write_is_read_the_same_by_both(command: str) -> None:
     assert read_strictly(command.encode().decode("latin-1")).outside is None
     whys = [problem.why for problem in read(command, cwd="/w").problems]
     assert "bash may read it differently" not in whys
+
+
+_PIECES = (
+    *("a", "git", "-x", "--y=z", "./b", "'q r'", '"q;|"', "a'b'c", "*", "~", "{a,b}", "[x]", "2"),
+    *("|", "||", "&&", ";", "&", ";;", "|&", " ", "  ", "\t", "\n", "\\", "$x", "`", "(", ")"),
+    *("if", "then", "fi", "in", "do", "{", "}", "!", "[", "[[", "]]", "case", "time", "declare"),
+    *("x=1", "x+=1", "a=b", "=", "#", "#x", "a#b", "<", ">f", "2>", "'", '"', "f()", "é", "!!"),
+)
+
+
+@settings(max_examples=examples(2_000), deadline=None)
+@given(
+    pieces=st.lists(st.sampled_from(_PIECES), max_size=8),
+    between=st.sampled_from(("", " ", " ", " ")),
+)
+def test_a_line_of_simple_commands_has_the_marks_of_the_whole_grammar(
+    pieces: list[str], between: str
+) -> None:
+    text = between.join(pieces)
+    plain = plain_marks(text)
+    reading = read_strictly(text)
+    if plain is not None:
+        assert (sorted(plain), None) == (sorted(reading.marks), reading.outside)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("git status", True),
+        ("cat a.txt | grep -n 'foo bar' | head -5", True),
+        ('cd src && python3 -m pytest -q "tests/a b" ; ls *.py', True),
+        ("! git status", False),
+        ("[ -f a ]", False),
+        ("x=1 git status", False),
+        ("git status # why", False),
+        ("git status\ntouch a", False),
+        ("git status \\\ntouch a", False),
+        ("git log $x", False),
+        ("git log > a", False),
+        ("git status &", False),
+        ("a | | b", False),
+        ("| a", False),
+        ("a &&", False),
+        ("", False),
+    ],
+)
+def test_only_words_blanks_and_joints_make_a_line_of_simple_commands(
+    text: str, plain: bool
+) -> None:
+    assert (plain_marks(text) is not None) is plain

@@ -357,6 +357,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/asks/{ask_id}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetFileOfAsk
+         * @description What is in the file now that the call of an open question would replace.
+         *
+         *     Only a file below the session's folder is read. It may change until the call is answered.
+         */
+        get: operations["ApiAsksAskIdFileGetFileOfAsk"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/tokens": {
         parameters: {
             query?: never;
@@ -396,6 +418,86 @@ export interface paths {
          * @description Take access back, from open connections too; gives who is left. For owners.
          */
         delete: operations["ApiTokensGrantIdRevokeToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pairing/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * MakePairingCode
+         * @description Make a code with which a chat is paired with you. The chat's access ends with yours.
+         */
+        post: operations["ApiPairingCodeMakePairingCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pairing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pair
+         * @description Exchange a code for a token of the person who made it. For the program behind the chat.
+         */
+        post: operations["ApiPairingPair"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pairing/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * CancelPairing
+         * @description Let a code work no more, because others may have read it. For who knows the code.
+         */
+        post: operations["ApiPairingCancelCancelPairing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * EndOwnAccess
+         * @description End the access that this request uses, and that of the chats which were paired by it.
+         */
+        delete: operations["ApiTokenEndOwnAccess"];
         options?: never;
         head?: never;
         patch?: never;
@@ -611,6 +713,258 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListSchedules
+         * @description The schedules and inbound webhooks, with their next time and their last start.
+         */
+        get: operations["ApiSchedulesListSchedules"];
+        put?: never;
+        /**
+         * AddSchedule
+         * @description Add a schedule. Its sessions belong to you, and start only while you have access.
+         *
+         *     `owner` must be left out. The same schedule again changes nothing.
+         */
+        post: operations["ApiSchedulesAddSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * RemoveSchedule
+         * @description Remove a schedule and its history; gives those that are left. Its sessions stay.
+         */
+        delete: operations["ApiSchedulesNameRemoveSchedule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * PauseSchedule
+         * @description Pause a schedule: it starts nothing until it is resumed.
+         */
+        post: operations["ApiSchedulesNamePausePauseSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * ResumeSchedule
+         * @description Resume a schedule. Times that passed while it was paused are not caught up.
+         */
+        post: operations["ApiSchedulesNameResumeResumeSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * RunSchedule
+         * @description Start a session of a schedule now, also while it is paused.
+         */
+        post: operations["ApiSchedulesNameRunRunSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{name}/firings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListFirings
+         * @description The starts of a schedule, newest first: also those that were skipped, with the reason.
+         */
+        get: operations["ApiSchedulesNameFiringsListFirings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListLoops
+         * @description All loops of this machine, newest first.
+         */
+        get: operations["ApiLoopsListLoops"];
+        put?: never;
+        /**
+         * StartLoop
+         * @description Start a loop in the hub.
+         *
+         *     Its commands run as the hub's user, on the hub's machine and outside of any sandbox.
+         */
+        post: operations["ApiLoopsStartLoop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{loop_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetLoop
+         * @description The report of a loop, also of one that still runs.
+         */
+        get: operations["ApiLoopsLoopIdGetLoop"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{loop_id}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetLoopText
+         * @description The report of a loop as Markdown, or a text for a pull request.
+         */
+        get: operations["ApiLoopsLoopIdTextGetLoopText"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{loop_id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * PauseLoop
+         * @description Pause a loop: the turn that runs ends, and no other begins.
+         */
+        post: operations["ApiLoopsLoopIdPausePauseLoop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{loop_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * ResumeLoop
+         * @description Let a paused loop go on.
+         */
+        post: operations["ApiLoopsLoopIdResumeResumeLoop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{loop_id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * StopLoop
+         * @description Stop a loop, and interrupt the turn that runs.
+         */
+        post: operations["ApiLoopsLoopIdStopStopLoop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/usage": {
         parameters: {
             query?: never;
@@ -694,6 +1048,26 @@ export interface paths {
          *     is saved first; `saved` is the ref under which it is found again.
          */
         post: operations["ApiSessionsSessionIdWorktreeSettleWorktree"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * PutFile
+         * @description Store a file in a session's folder. A file that is there is not replaced.
+         */
+        post: operations["ApiSessionsSessionIdFilesPutFile"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1003,6 +1377,8 @@ export interface components {
             seq: number;
             at: number;
             opened: components["schemas"]["AskOpened"];
+            /** @default false */
+            ended?: boolean;
         };
         /**
          * AskWithdrawn
@@ -1121,6 +1497,13 @@ export interface components {
             prompt: string;
         };
         /**
+         * CancelledCode
+         * @description The code does not work, whether or not it did.
+         */
+        CancelledCode: {
+            ok: boolean;
+        };
+        /**
          * ChainFlaw
          * @description Something that was changed after it was written.
          */
@@ -1206,6 +1589,22 @@ export interface components {
             text?: string;
             /** @default false */
             text_cut?: boolean;
+        };
+        /**
+         * Check
+         * @description A command that was run to check the work, with the end of its output.
+         */
+        Check: {
+            command: string;
+            code: number | null;
+            /** @default  */
+            output?: string;
+            /** @default 0 */
+            seconds?: number;
+            /** @default null */
+            failing?: number | null;
+            /** @default off */
+            sandbox?: string;
         };
         /**
          * Checked
@@ -1407,7 +1806,7 @@ export interface components {
             seq: number;
             position: number;
             at: number;
-            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["SandboxStarted"] | components["schemas"]["SandboxConnection"] | components["schemas"]["SandboxRefused"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
+            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["SandboxStarted"] | components["schemas"]["SandboxConnection"] | components["schemas"]["SandboxRefused"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["PeerPrompted"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
         };
         /**
          * Events
@@ -1460,6 +1859,36 @@ export interface components {
             added?: number | null;
             /** @default null */
             removed?: number | null;
+        };
+        /**
+         * Firing
+         * @description One start, or why there was none. Times are in ms since 1970.
+         */
+        Firing: {
+            id: string;
+            schedule: string;
+            planned: number;
+            made: number;
+            /** @enum {unknown} */
+            cause: "time" | "person" | "request";
+            by: string;
+            /** @enum {unknown} */
+            state: "waiting" | "started" | "done" | "failed" | "skipped";
+            reason: string;
+            detail: string;
+            session: string | null;
+            loop: string | null;
+            started: number | null;
+            ended: number | null;
+            cost_usd: number | null;
+        };
+        /**
+         * FiringList
+         * @description The starts of a schedule, newest first. `next` is the `before` of the following page.
+         */
+        FiringList: {
+            firings: components["schemas"]["Firing"][];
+            next: string | null;
         };
         /**
          * Flaw
@@ -1586,9 +2015,10 @@ export interface components {
             /** @enum {unknown} */
             role: "owner" | "operator" | "viewer" | "runner" | "metrics";
             /** @enum {unknown} */
-            kind: "token" | "browser" | "code";
+            kind: "token" | "browser" | "code" | "pairing";
             made: number;
             expires: number | null;
+            label: string;
         };
         /**
          * Head
@@ -1702,6 +2132,17 @@ export interface components {
             session: string;
         };
         /**
+         * LastTurn
+         * @description How the last turn of a session ended.
+         */
+        LastTurn: {
+            at: number;
+            failed: boolean;
+            outcome: string;
+            /** @default  */
+            problem?: string;
+        };
+        /**
          * Leaving
          * @description A session to delete, and why.
          */
@@ -1743,6 +2184,14 @@ export interface components {
             used?: number | null;
             /** @default  */
             session?: string;
+        };
+        /**
+         * Limited
+         * @description The account's usage limit has ended a turn.
+         */
+        Limited: {
+            /** @default null */
+            resets_at?: number | null;
         };
         /**
          * Limits
@@ -1806,6 +2255,113 @@ export interface components {
             code: string;
         };
         /**
+         * LoopJob
+         * @description A loop in place of a single session: turns until a goal or a limit is reached.
+         */
+        LoopJob: {
+            /** @default null */
+            command?: string | null;
+            /** @default null */
+            phrase?: string | null;
+            /** @default 20 */
+            turns?: number;
+            /** @default null */
+            no_progress?: number | null;
+            /** @default false */
+            plan?: boolean;
+            /** @default false */
+            review?: boolean;
+            /** @default false */
+            commit?: boolean;
+        };
+        /**
+         * LoopList
+         * @description Loops, newest first.
+         */
+        LoopList: {
+            loops: components["schemas"]["LoopShape"][];
+        };
+        /**
+         * LoopReport
+         * @description The report as JSON.
+         */
+        LoopReport: {
+            loop: string;
+            title: string;
+            directory: string;
+            branch: string | null;
+            reason: ("phrase" | "command" | "result" | "turns" | "time" | "budget" | "no_progress" | "usage_limit" | "failed" | "person") | null;
+            text: string;
+            exit_code: number | null;
+            done: boolean;
+            turns: number;
+            cost_usd: number;
+            worked_seconds: number;
+            waited_seconds: number;
+            proof: components["schemas"]["Check"][];
+            result: unknown;
+            history: components["schemas"]["Turn"][];
+            spec: components["schemas"]["LoopSpec"];
+        };
+        /**
+         * LoopShape
+         * @description A loop, in a list.
+         */
+        LoopShape: {
+            loop: string;
+            title: string;
+            /** @enum {unknown} */
+            state: "cut_off" | "paused" | "running" | "stopped" | "waiting";
+            reason: ("phrase" | "command" | "result" | "turns" | "time" | "budget" | "no_progress" | "usage_limit" | "failed" | "person") | null;
+            text: string;
+            done: boolean;
+            exit_code: number | null;
+            /** @enum {unknown} */
+            host: "hub" | "local";
+            by: string;
+            created: number;
+            directory: string;
+            worktree: string | null;
+            turns: number;
+            most_turns: number;
+            cost_usd: number;
+            waiting_until: number | null;
+            last: string;
+        };
+        /**
+         * LoopSpec
+         * @description A loop: a task, how its turns are run, and when it stops.
+         */
+        LoopSpec: {
+            task: string;
+            directory: string;
+            /** @default null */
+            name?: string | null;
+            /** @default true */
+            fresh?: boolean;
+            /** @default false */
+            plan?: boolean;
+            /** @default null */
+            review?: components["schemas"]["Review"] | null;
+            /** @default null */
+            worktree?: string | null;
+            /** @default false */
+            commit?: boolean;
+            proof?: string[];
+            /** @default 300 */
+            ask_timeout?: number | null;
+            /** @default 1800 */
+            background_seconds?: number;
+            stops?: components["schemas"]["Stops"];
+        };
+        /**
+         * LoopText
+         * @description A text about a loop, as Markdown.
+         */
+        LoopText: {
+            text: string;
+        };
+        /**
          * MachineList
          * @description The machines that run agents, or did.
          */
@@ -1837,6 +2393,17 @@ export interface components {
             sandbox?: boolean;
             /** @default null */
             clock_ahead_ms?: number | null;
+        };
+        /**
+         * MadePairing
+         * @description The token of the person who made the code. It is returned once, and not stored.
+         */
+        MadePairing: {
+            token: string;
+            name: string;
+            /** @enum {unknown} */
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+            expires: number | null;
         };
         /**
          * MadeToken
@@ -1924,6 +2491,14 @@ export interface components {
             cache_write?: number;
         };
         /**
+         * NewFile
+         * @description A file for a session's folder.
+         */
+        NewFile: {
+            path: string;
+            data: string;
+        };
+        /**
          * NewImport
          * @description Import sessions that the CLI left on the disk of the hub's machine.
          */
@@ -1933,6 +2508,24 @@ export interface components {
             sessions?: string[];
             /** @default false */
             dry_run?: boolean;
+        };
+        /**
+         * NewLoop
+         * @description A loop to start in the hub.
+         */
+        NewLoop: {
+            spec: components["schemas"]["LoopSpec"];
+            session: components["schemas"]["SessionSpec"];
+            /** @default null */
+            loop?: string | null;
+        };
+        /**
+         * NewPairing
+         * @description The code that somebody typed, and where.
+         */
+        NewPairing: {
+            code: string;
+            label: string;
         };
         /**
          * NewPolicyGrant
@@ -2099,6 +2692,17 @@ export interface components {
             answer?: unknown;
         };
         /**
+         * PairingCode
+         * @description A code to type into a chat with the bot: `/pair CODE`. It works once.
+         */
+        PairingCode: {
+            code: string;
+            seconds: number;
+            name: string;
+            /** @enum {unknown} */
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+        };
+        /**
          * PartExplained
          * @description One thing that must be allowed, and the rules that hit it.
          */
@@ -2110,6 +2714,28 @@ export interface components {
             /** @default false */
             free?: boolean;
             rules?: components["schemas"]["Matched"][];
+        };
+        /**
+         * PeerPrompted
+         * @description Another Claude session has sent a prompt to the CLI, without the hub.
+         *
+         *     The CLI's line with the whole text is in `Said`.
+         */
+        PeerPrompted: {
+            /** @constant */
+            kind: "prompt.peer";
+            run: string;
+            message: string;
+            /** @default  */
+            sender?: string;
+            /** @default  */
+            name?: string;
+            /** @default null */
+            pid?: number | null;
+            /** @default  */
+            text?: string;
+            /** @default true */
+            refused?: boolean;
         };
         /**
          * Place
@@ -2413,6 +3039,13 @@ export interface components {
             used?: number | null;
         };
         /**
+         * ReadCode
+         * @description A code that others may have read.
+         */
+        ReadCode: {
+            code: string;
+        };
+        /**
          * Recalled
          * @description A message that the hub did not receive, read from the transcript on the CLI's disk.
          *
@@ -2475,6 +3108,16 @@ export interface components {
             bytes: number;
         };
         /**
+         * Review
+         * @description A second agent that reviews each turn. The task is done only when it agrees.
+         */
+        Review: {
+            /** @default  */
+            prompt?: string;
+            /** @default null */
+            model?: string | null;
+        };
+        /**
          * RunEnded
          * @description The CLI has ended, or never started; `reason` is a sentence for a person.
          */
@@ -2494,6 +3137,15 @@ export interface components {
             fault?: string;
             /** @default false */
             cut_off?: boolean;
+            written?: string[];
+        };
+        /**
+         * RunSchedule
+         * @description Start a session of a schedule now. Choose an `id` to make the call idempotent.
+         */
+        RunSchedule: {
+            /** @default null */
+            id?: string | null;
         };
         /**
          * RunStarted
@@ -2526,6 +3178,7 @@ export interface components {
             skip_permissions?: boolean;
             /** @default false */
             at_root?: boolean;
+            written?: string[];
         };
         /**
          * RunStopping
@@ -2683,6 +3336,121 @@ export interface components {
             detail?: string;
         };
         /**
+         * Schedule
+         * @description A job with planned times: one of `cron`, `every` and `at`.
+         */
+        Schedule: {
+            name: string;
+            prompt: string;
+            /** @default null */
+            owner?: string | null;
+            /** @default null */
+            project?: string | null;
+            /** @default null */
+            directory?: string | null;
+            /** @default null */
+            machine?: string | null;
+            /** @default null */
+            model?: string | null;
+            /** @default null */
+            mode?: string | null;
+            /** @default null */
+            effort?: string | null;
+            /** @default null */
+            policy?: string | null;
+            /** @default false */
+            worktree?: boolean;
+            /** @default null */
+            ask_timeout?: number | null;
+            /** @default 1 */
+            max_running?: number;
+            /**
+             * @default skip
+             * @enum {unknown}
+             */
+            overlap?: "skip" | "wait";
+            /** @default null */
+            per_day?: number | null;
+            /** @default null */
+            max_minutes?: number | null;
+            /** @default null */
+            budget_usd?: number | null;
+            /** @default null */
+            budget_tokens?: number | null;
+            /** @default false */
+            keep_running?: boolean;
+            /** @default false */
+            paused?: boolean;
+            /** @default null */
+            loop?: components["schemas"]["LoopJob"] | null;
+            /** @default null */
+            cron?: string | null;
+            /** @default null */
+            every?: string | null;
+            /** @default null */
+            at?: string | null;
+            /** @default UTC */
+            timezone?: string;
+            /**
+             * @default once
+             * @enum {unknown}
+             */
+            catch_up?: "all" | "once" | "skip";
+            /** @default 10 */
+            catch_up_max?: number;
+        };
+        /**
+         * ScheduleList
+         * @description All schedules and inbound webhooks, by name.
+         */
+        ScheduleList: {
+            schedules: components["schemas"]["ScheduleShape"][];
+        };
+        /**
+         * ScheduleShape
+         * @description A schedule or an inbound webhook, as people are shown it. Times are in ms since 1970.
+         */
+        ScheduleShape: {
+            name: string;
+            /** @enum {unknown} */
+            kind: "at" | "cron" | "every" | "webhook";
+            when: string;
+            timezone: string | null;
+            /** @enum {unknown} */
+            source: "api" | "config";
+            owner: string;
+            prompt: string;
+            project: string | null;
+            directory: string | null;
+            loop: boolean;
+            catch_up: ("all" | "once" | "skip") | null;
+            /** @enum {unknown} */
+            overlap: "skip" | "wait";
+            max_running: number;
+            per_day: number | null;
+            budget_usd: number | null;
+            budget_tokens: number | null;
+            paused: boolean;
+            paused_by: string;
+            next: number | null;
+            running: number;
+            waiting: number;
+            last: components["schemas"]["Firing"] | null;
+        };
+        /**
+         * SeenFile
+         * @description What is in a file now.
+         */
+        SeenFile: {
+            path: string;
+            /** @enum {unknown} */
+            state: "text" | "missing" | "binary" | "too_large" | "link" | "other" | "outside";
+            /** @default  */
+            text?: string;
+            /** @default 0 */
+            size?: number;
+        };
+        /**
          * SendPrompt
          * @description Send a prompt. It is queued while a turn runs, unless it is to steer that turn.
          *
@@ -2756,6 +3524,9 @@ export interface components {
             by: string;
             /** @default null */
             parent?: string | null;
+            lineage?: string[];
+            /** @default  */
+            person?: string;
         };
         /**
          * SessionDeleted
@@ -2794,13 +3565,17 @@ export interface components {
             /** @enum {unknown} */
             state: "starting" | "idle" | "working" | "waiting" | "compacting" | "retrying" | "rate_limited" | "disconnected" | "ended";
             detail: string;
+            since: number;
+            last_turn: components["schemas"]["LastTurn"] | null;
             spec: components["schemas"]["SessionSpec"];
             by: string;
             parent: string | null;
+            lineage: string[];
             created: number;
             updated: number;
             archived: boolean;
             head: number;
+            news: number;
             run: string | null;
             machine: string | null;
             pid: number | null;
@@ -2813,6 +3588,7 @@ export interface components {
             thinking: string | null;
             sandbox: components["schemas"]["SandboxState"];
             turns: number;
+            peer_prompts: number;
             cost_usd: number;
             estimated_usd: number;
             tokens: number;
@@ -2840,6 +3616,8 @@ export interface components {
             project?: string | null;
             /** @default null */
             worktree?: string | null;
+            /** @default null */
+            family?: string | null;
             /** @default null */
             claude?: string | null;
             /** @default null */
@@ -2885,6 +3663,10 @@ export interface components {
             restart?: ("crashes" | "faults" | "never") | boolean;
             /** @default false */
             skip_permissions?: boolean;
+            /** @default false */
+            cross_session?: boolean;
+            /** @default false */
+            agents?: boolean;
             auto_approve?: string[];
             /** @default null */
             ask_timeout?: number | null;
@@ -2975,6 +3757,41 @@ export interface components {
             /** @default  */
             by?: string;
             session: string;
+        };
+        /**
+         * Stops
+         * @description When a loop stops. It needs a goal or a limit: `turns` is always one.
+         */
+        Stops: {
+            /** @default null */
+            phrase?: string | null;
+            /** @default null */
+            command?: string | null;
+            /** @default 900 */
+            command_seconds?: number;
+            /** @default false */
+            result?: boolean;
+            result_schema?: unknown;
+            /** @default 20 */
+            turns?: number;
+            /** @default null */
+            seconds?: number | null;
+            /** @default null */
+            budget_usd?: number | null;
+            /** @default null */
+            no_progress?: number | null;
+            /** @default 3 */
+            failures?: number;
+            /** @default 21600 */
+            usage_limit_seconds?: number;
+        };
+        /**
+         * StoredFile
+         * @description A file that was stored.
+         */
+        StoredFile: {
+            path: string;
+            size: number;
         };
         /**
          * Suggestion
@@ -3113,8 +3930,30 @@ export interface components {
             agent?: string | null;
         };
         /**
+         * Turn
+         * @description A turn that works on the task, with all that follows it.
+         */
+        Turn: {
+            number: number;
+            began: number;
+            ended: number;
+            outcome: components["schemas"]["TurnOutcome"];
+            /** @default null */
+            changed?: boolean | null;
+            /** @default null */
+            commit?: string | null;
+            /** @default null */
+            check?: components["schemas"]["Check"] | null;
+            /** @default null */
+            verdict?: components["schemas"]["Verdict"] | null;
+            /** @default 0 */
+            review_usd?: number;
+            /** @default null */
+            cut_off?: ("phrase" | "command" | "result" | "turns" | "time" | "budget" | "no_progress" | "usage_limit" | "failed" | "person") | null;
+        };
+        /**
          * TurnEnded
-         * @description A turn has ended. `prompts` is empty if a background task started it.
+         * @description A turn has ended. `prompts` is empty if a background task or another session started it.
          */
         TurnEnded: {
             /** @constant */
@@ -3130,6 +3969,36 @@ export interface components {
             duration_ms?: number | null;
             /** @default 0 */
             tool_calls?: number;
+            /** @default  */
+            problem?: string;
+        };
+        /**
+         * TurnOutcome
+         * @description How one turn of an agent ended.
+         */
+        TurnOutcome: {
+            /** @default  */
+            text?: string;
+            /** @default false */
+            failed?: boolean;
+            /** @default  */
+            outcome?: string;
+            /** @default 0 */
+            cost_usd?: number;
+            /** @default null */
+            session?: string | null;
+            result?: unknown;
+            denied?: string[];
+            /** @default null */
+            limited?: components["schemas"]["Limited"] | null;
+            /** @default null */
+            stopped_by?: string | null;
+            /** @default 0 */
+            undrained?: number;
+            /** @default null */
+            files?: string | null;
+            /** @default  */
+            sandbox?: string;
         };
         /**
          * Unfollow
@@ -3203,6 +4072,15 @@ export interface components {
             asks?: number;
             /** @default 0 */
             waiting_ms?: number;
+        };
+        /**
+         * Verdict
+         * @description What the reviewer says about a turn.
+         */
+        Verdict: {
+            agree: boolean;
+            /** @default  */
+            reason?: string;
         };
         /**
          * Views
@@ -5214,6 +6092,8 @@ export interface operations {
             query?: {
                 /** @description Only of this session */
                 session?: string | null;
+                /** @description Also those whose agent has ended: an answer resumes the session */
+                ended?: boolean;
             };
             header?: never;
             path?: never;
@@ -5634,6 +6514,101 @@ export interface operations {
             };
         };
     };
+    ApiAsksAskIdFileGetFileOfAsk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A question's id */
+                ask_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeenFile"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     ApiTokensListTokens: {
         parameters: {
             query?: never;
@@ -5868,6 +6843,526 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GrantList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPairingCodeMakePairingCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PairingCode"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPairingPair: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPairing"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadePairing"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPairingCancelCancelPairing: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReadCode"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CancelledCode"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiTokenEndOwnAccess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
                 };
             };
             /** @description `bad_request`: The request is not valid */
@@ -7245,6 +8740,1623 @@ export interface operations {
             };
         };
     };
+    ApiSchedulesListSchedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSchedulesAddSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Schedule"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSchedulesNameRemoveSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a schedule */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSchedulesNamePausePauseSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a schedule */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSchedulesNameResumeResumeSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a schedule */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleShape"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSchedulesNameRunRunSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of a schedule */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunSchedule"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Firing"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSchedulesNameFiringsListFirings: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the page before */
+                before?: string | null;
+                /** @description At most so many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The name of a schedule */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FiringList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLoopsListLoops: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLoopsStartLoop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewLoop"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopShape"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLoopsLoopIdGetLoop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A loop's id */
+                loop_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopReport"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLoopsLoopIdTextGetLoopText: {
+        parameters: {
+            query?: {
+                /** @description Which text */
+                form?: "report" | "pull_request";
+            };
+            header?: never;
+            path: {
+                /** @description A loop's id */
+                loop_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopText"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLoopsLoopIdPausePauseLoop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A loop's id */
+                loop_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopShape"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLoopsLoopIdResumeResumeLoop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A loop's id */
+                loop_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopShape"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLoopsLoopIdStopStopLoop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A loop's id */
+                loop_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopShape"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     ApiUsageGetUsage: {
         parameters: {
             query?: {
@@ -7539,6 +10651,141 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Settled"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdFilesPutFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFile"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredFile"];
                 };
             };
             /** @description `bad_request`: The request is not valid */

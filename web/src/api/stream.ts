@@ -45,6 +45,10 @@ const LONGEST_BACKOFF = 15_000;
 /** In ms: a network that drops all packets lets a connection hang for minutes. */
 const GREETING_TIMEOUT = 10_000;
 
+/** In UTF-8. A small text is not measured: no letter has more than three bytes for each unit. */
+const byteLength = (text: string): number =>
+  text.length < 64 * 1024 ? text.length : new TextEncoder().encode(text).length;
+
 export class Stream {
   private socket: WebSocket | undefined;
   /** Sessions that are followed by name after a reconnect, each after this event. */
@@ -57,6 +61,7 @@ export class Stream {
   private followId = "";
   private attempts = 0;
   private nextId = 1;
+  private frameBytes = Number.POSITIVE_INFINITY;
   private receivedAt = 0;
   private beatSeconds = 15;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -101,8 +106,18 @@ export class Stream {
     const frame = JSON.stringify({ t: "command", id, command } satisfies ClientFrame);
     return new Promise((resolve, reject) => {
       this.pending.set(id, { resolve, reject, frame, key });
-      if (this.socket?.readyState === WebSocket.OPEN && this.greeted) this.socket.send(frame);
+      if (this.socket?.readyState === WebSocket.OPEN && this.greeted) this.sendPending(id);
     });
+  }
+
+  /** The hub ends a connection with a frame that is too large, and it would be sent again. */
+  private sendPending(id: string): void {
+    const one = this.pending.get(id);
+    if (one && byteLength(one.frame) > this.frameBytes) {
+      this.pending.delete(id);
+      const limit = `${Math.floor(this.frameBytes / 2 ** 20)} MB`;
+      one.reject(new ApiError("too_large", `Too large: the hub takes up to ${limit}.`, 413));
+    } else if (one) this.socket?.send(one.frame);
   }
 
   /** Do not send the command with this key again. */
@@ -225,7 +240,8 @@ export class Stream {
     const sessions = Object.fromEntries(this.cursors);
     this.followId = this.newId();
     this.send({ t: "follow", id: this.followId, all: true, epoch: this.epoch, sessions });
-    for (const one of this.pending.values()) this.socket?.send(one.frame);
+    this.frameBytes = hello.limits.frame_bytes;
+    for (const id of [...this.pending.keys()]) this.sendPending(id);
     this.listener.connection("online");
   }
 

@@ -13,13 +13,16 @@ import { RUN_ENDED } from "../state/entries";
 import { lookup } from "../state/lookup";
 import { store, useAppState } from "../state/store";
 import type { Settled } from "../state/story";
+import { kindOf } from "../state/tools";
 import { ago, duration, moment } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
+import { undoSeconds } from "../ui/preferences";
 import { useNow } from "../ui/useNow";
 import { AskReasons } from "./AskReasons";
 import styles from "./asks.module.css";
 import { ElicitationForm } from "./ElicitationForm";
+import { isHeld } from "./hold";
 import { guard } from "./keyGuard";
 import { PermissionForm } from "./PermissionForm";
 import { PlanForm } from "./PlanForm";
@@ -29,9 +32,20 @@ import { askTitle } from "./request";
 export interface FormProps {
   opened: AskOpened;
   busy: boolean;
-  /** In the sidebar, with only the parts that are needed to answer. */
-  compact: boolean;
   answer: (answer: Answer) => void;
+}
+
+/** What a tool call wants, where "run" is not the word. */
+const WANTS: Record<string, string> = {
+  read: "wants to read",
+  edit: "wants to change a file",
+  search: "wants to search",
+  web: "wants to use the web",
+};
+
+function headingOf(opened: AskOpened): string {
+  const wants = opened.ask_kind === "tool" ? lookup(WANTS, kindOf(opened.tool)) : undefined;
+  return wants ?? lookup(HEADINGS, opened.ask_kind) ?? "has a question";
 }
 
 const HEADINGS: Record<AskOpened["ask_kind"], string> = {
@@ -46,7 +60,6 @@ export const AskCard = memo(function AskCard(props: {
   opened: AskOpened;
   at: number;
   settled?: Settled | undefined;
-  compact?: boolean;
 }) {
   const { opened } = props;
   const sending = useAppState((state) => state.sending.get(opened.ask));
@@ -56,9 +69,9 @@ export const AskCard = memo(function AskCard(props: {
   const now = useNow();
   const settled: Settled | undefined =
     props.settled ?? (outcome !== undefined && !open ? { how: outcome } : undefined);
-  if (settled && !isStalePlan(opened, settled)) {
+  if (settled && !mayAnswerLate(settled)) {
     return (
-      <Card opened={opened} state="settled" compact={props.compact ?? false}>
+      <Card opened={opened} state="settled">
         <p className={styles.outcome}>{settledText(settled)}</p>
         <GivenAnswer opened={opened} answer={settled.answer} />
       </Card>
@@ -66,16 +79,16 @@ export const AskCard = memo(function AskCard(props: {
   }
   const form: FormProps = {
     opened,
-    busy: sending?.state === "sending" || !mayAnswer,
-    compact: props.compact ?? false,
-    answer: (answer) => void store.asks.answer(opened.ask, answer),
+    busy: (sending !== undefined && sending.state !== "failed") || !mayAnswer,
+    answer: (answer) =>
+      store.asks.hold(opened.ask, answer, isHeld(answer, guard.byKey) ? undoSeconds() : 0),
   };
   return (
-    <Card opened={opened} state={sending?.state ?? "open"} compact={form.compact}>
+    <Card opened={opened} state={sending?.state ?? "open"}>
       <p className={styles.heading}>
         <span>
           {opened.agent ? `The subagent ${withMarks(opened.agent)}` : "The agent"}{" "}
-          {lookup(HEADINGS, opened.ask_kind) ?? "has a question"}
+          {headingOf(opened)}
         </span>
         <time dateTime={new Date(props.at).toISOString()} title={moment(props.at)}>
           {ago(props.at, now)}
@@ -83,22 +96,58 @@ export const AskCard = memo(function AskCard(props: {
       </p>
       {settled && (
         <p className="hint">
-          {settledText(settled)} You can still answer: the session resumes with your answer.
+          The agent ended before anybody answered. You can still answer: the session resumes with
+          your answer.
         </p>
       )}
       <Form {...form} />
-      {!form.compact && <AskReasons opened={opened} at={props.at} />}
+      <AskReasons opened={opened} at={props.at} />
       <p className={styles.sending} role="status">
         {sending?.state === "sending" && "Sending …"}
         {sending?.state === "failed" && <span className="error">{sending.error}</span>}
         {!mayAnswer && "You have read-only access."}
       </p>
+      {(sending?.state === "held" || sending?.state === "offline") && (
+        <UndoBar ask={opened.ask} until={sending.state === "held" ? sending.until : undefined} />
+      )}
     </Card>
   );
 });
 
-function Card(props: { opened: AskOpened; state: string; compact: boolean; children: ReactNode }) {
+/** An answer that the hub does not have yet can be taken back. */
+function UndoBar({ ask, until }: { ask: string; until: number | undefined }) {
+  const now = useNow(1);
+  const left = until === undefined ? 0 : Math.max(1, Math.ceil((until - now) / 1000));
+  return (
+    <div className={styles.undo}>
+      <span role="status">
+        {until === undefined
+          ? "Your answer is sent as soon as the hub can be reached."
+          : "Your answer is about to be sent."}
+      </span>
+      {until !== undefined && <span aria-hidden="true">{left} s</span>}
+      <button
+        type="button"
+        onClick={(event) => {
+          // The button disappears: a person who uses keys stays at the card.
+          event.currentTarget.closest<HTMLElement>("[data-ask]")?.focus({ preventScroll: true });
+          store.asks.undo(ask);
+        }}
+      >
+        Undo
+      </button>
+      {until !== undefined && (
+        <button type="button" className="ghost" onClick={() => store.asks.sendHeld(ask)}>
+          Send now
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Card(props: { opened: AskOpened; state: string; children: ReactNode }) {
   const place = useRef<HTMLElement>(null);
+  const before = useRef(props.state);
   const { opened } = props;
   const title = useRelativePath(askTitle(opened));
   const ready = useSyncExternalStore(guard.subscribe, () => guard.ready(place.current));
@@ -110,7 +159,11 @@ function Card(props: { opened: AskOpened; state: string; compact: boolean; child
     // The pressed button disappears: a person who uses keys stays at the card.
     const inside = document.activeElement !== card && card.contains(document.activeElement);
     if (props.state !== "open" && inside) card.focus({ preventScroll: true });
-    guard.changed(card);
+    // Who takes an answer back is still in the card.
+    const undone = props.state === "open" && before.current === "held";
+    before.current = props.state;
+    if (undone && document.activeElement === card) guard.back(card);
+    else guard.changed(card);
   }, [opened, props.state]);
   useEffect(() => {
     const card = place.current;
@@ -119,12 +172,11 @@ function Card(props: { opened: AskOpened; state: string; compact: boolean; child
     };
   }, []);
   return (
-    <section
+    <article
       ref={place}
       className={styles.card}
       data-kind={opened.ask_kind}
       data-state={props.state}
-      data-compact={props.compact || undefined}
       data-ask={opened.ask}
       data-keys={ready ? "ready" : undefined}
       aria-label={`Question: ${withMarks(title)}`}
@@ -141,7 +193,7 @@ function Card(props: { opened: AskOpened; state: string; compact: boolean; child
           {hint}
         </p>
       )}
-    </section>
+    </article>
   );
 }
 
@@ -158,9 +210,9 @@ function Form(props: FormProps) {
   }
 }
 
-/** A plan whose agent is gone can still be answered: the session is resumed with the answer. */
-function isStalePlan(opened: AskOpened, settled: Settled): boolean {
-  return opened.ask_kind !== "tool" && settled.how === RUN_ENDED;
+/** A question whose agent is gone can still be answered: the session is resumed with the answer. */
+function mayAnswerLate(settled: Settled): boolean {
+  return settled.how === RUN_ENDED;
 }
 
 function settledText({ how, by, allowed, waited, answer }: Settled): string {

@@ -1,3 +1,4 @@
+import type { RefObject } from "react";
 import { CodeBlock } from "../session/CodeBlock";
 import { Diff } from "../session/Diff";
 import { plural } from "../ui/format";
@@ -5,6 +6,7 @@ import { Marked } from "../ui/Marked";
 import { cutAt, segmentsOf } from "../ui/marks";
 import styles from "./asks.module.css";
 import type { Content, Member } from "./callContent";
+import { type CurrentFile, replacementText } from "./currentFile";
 
 /** What a call would do: all of it, except for folded lines. */
 export function CallContent(props: {
@@ -14,9 +16,13 @@ export function CallContent(props: {
   /** Lines of each part that are shown, and how many are not. */
   lines: number;
   hidden: number;
+  /** The file that the call replaces. */
+  current: CurrentFile;
+  place: RefObject<HTMLDivElement | null>;
   onMore: () => void;
 }) {
   const { content } = props;
+  const written = content.parts.find((part) => part.kind === "diff")?.edit.after ?? "";
   const isJson = content.parts.some((part) => part.kind === "code" && part.language === "json");
   return (
     <>
@@ -33,7 +39,16 @@ export function CallContent(props: {
           <CodeBlock key={index} code={part.code} language={part.language} lines={props.lines} />
         ),
       )}
-      {props.tool === "Write" && <p className="muted">This replaces the whole file.</p>}
+      {props.tool === "Write" && (
+        <div ref={props.place}>
+          <p className="muted">{replacementText(props.current, written)}</p>
+          {props.current.changed && (
+            <p className="note" data-tone="warn" role="status">
+              The file has changed since this card was opened.
+            </p>
+          )}
+        </div>
+      )}
       <Members members={content.members} lines={props.lines} />
       {props.hidden > 0 && (
         <p className={styles.hiddenLines}>
@@ -79,41 +94,5 @@ export function Members({ members, lines }: { members: readonly Member[]; lines:
         </div>
       ))}
     </dl>
-  );
-}
-
-/** A call in the sidebar: shown in full, or opened. */
-export function CompactContent(props: {
-  tool: string;
-  title: string;
-  content: Content;
-  whole: boolean;
-}) {
-  const { content } = props;
-  if (!props.whole) {
-    return (
-      <p className={styles.summary}>
-        <strong>
-          <Marked text={props.tool} code />
-        </strong>{" "}
-        <code className={styles.clamped}>
-          <Marked text={props.title} code />
-        </code>
-      </p>
-    );
-  }
-  return (
-    <>
-      {content.description && <AgentDescription text={content.description} />}
-      <p className={styles.summary}>
-        <strong>
-          <Marked text={props.tool} code />
-        </strong>{" "}
-        {content.parts.map((part, index) => (
-          <code key={index}>{part.kind === "code" && <Marked text={part.code} code />}</code>
-        ))}
-      </p>
-      <Members members={content.members} lines={Number.POSITIVE_INFINITY} />
-    </>
   );
 }

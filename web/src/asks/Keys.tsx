@@ -3,10 +3,19 @@ import { useLocation } from "wouter";
 import { cancelJump, jumpTo } from "../session/jumpToAsk";
 import { store } from "../state/store";
 import { Modal } from "../ui/Modal";
+import {
+  keysEnabled,
+  setKeysEnabled,
+  setUndoSeconds,
+  UNDO_CHOICES,
+  undoSeconds,
+} from "../ui/preferences";
 import styles from "./asks.module.css";
 import { guard } from "./keyGuard";
+import { SHOW_KEYS } from "./showKeys";
 
-const SHORTCUTS: [string, string, [string, string][]][] = [
+/** All keys: for each group its name, where they act, and the keys with what they do. */
+export const SHORTCUTS: [string, string, [string, string][]][] = [
   [
     "Everywhere",
     "outside text fields",
@@ -65,7 +74,7 @@ export function Keys() {
       if (!does) return;
       // A key that opens a field moves the focus there: it must not be typed into it.
       event.preventDefault();
-      if (does !== "command") does.click();
+      if (does !== "command") guard.click(does);
       else if (event.key === "?") setHelp(true);
       else if (event.key === "g") goToNextAsk(go);
       else focusComposer();
@@ -83,7 +92,10 @@ export function Keys() {
     document.addEventListener("click", used, true);
     document.addEventListener("focusin", focused, true);
     document.addEventListener("focusout", blurred, true);
+    const show = (): void => setHelp(true);
+    window.addEventListener(SHOW_KEYS, show);
     return () => {
+      window.removeEventListener(SHOW_KEYS, show);
       document.removeEventListener("keydown", pressed, true);
       document.removeEventListener("pointerdown", clicked, true);
       document.removeEventListener("click", used, true);
@@ -94,6 +106,8 @@ export function Keys() {
   if (!help) return null;
   return (
     <Modal title="Keys" onClose={() => setHelp(false)}>
+      <KeySwitch />
+      <UndoChoice />
       <div className={styles.keys}>
         {SHORTCUTS.map(([title, where, keys]) => (
           <section key={title}>
@@ -119,6 +133,47 @@ export function Keys() {
   );
 }
 
+/** Whether single keys are commands, in this browser. */
+export function KeySwitch() {
+  const [on, setOn] = useState(keysEnabled);
+  const change = (wanted: boolean): void => {
+    setKeysEnabled(wanted);
+    setOn(wanted);
+  };
+  return (
+    <p className={styles.keySwitch}>
+      <label className="option">
+        <input type="checkbox" checked={on} onChange={(event) => change(event.target.checked)} />{" "}
+        Use single keys. Without them only Tab, Enter, Space, Escape and the keys of the composer
+        act.
+      </label>
+    </p>
+  );
+}
+
+/** How long an answer that matters can be taken back, in this browser. */
+export function UndoChoice() {
+  const [seconds, setSeconds] = useState(undoSeconds);
+  const choose = (chosen: number): void => {
+    setUndoSeconds(chosen);
+    setSeconds(chosen);
+  };
+  return (
+    <p className={styles.keySwitch}>
+      <label className="option">
+        Time to undo an answer by key, a lasting grant or an approved plan{" "}
+        <select value={seconds} onChange={(event) => choose(Number(event.target.value))}>
+          {UNDO_CHOICES.map((one) => (
+            <option key={one} value={one}>
+              {one ? `${one} s` : "none"}
+            </option>
+          ))}
+        </select>
+      </label>
+    </p>
+  );
+}
+
 /**
  * Go to the oldest question of the open session, or else to the oldest of all; from a question, to
  * the next one.
@@ -134,7 +189,7 @@ function goToNextAsk(go: (to: string) => void): void {
   if (!found) return;
   guard.jumped();
   jumpTo(found.opened.ask);
-  go(pathOf(found.session));
+  if (location.pathname !== "/") go(pathOf(found.session)); // the inbox has all cards
 }
 
 const pathOf = (session: string): string => `/s/${encodeURIComponent(session)}`;

@@ -66,7 +66,7 @@ export function LastingForm(props: {
           />
         </label>
       ))}
-      {given.some((rule) => !narrowest.includes(rule) || withMarks(rule) !== rule) && (
+      {given.some((rule) => !narrowest.includes(rule) || withMarks(rule, true) !== rule) && (
         <p className={styles.givenRules}>
           as written:{" "}
           {given.map((rule) => (

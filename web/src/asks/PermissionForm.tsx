@@ -1,30 +1,34 @@
-import { useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { errorText } from "../api/http";
 import { MOST } from "../session/Diff";
+import { useRights } from "../state/store";
 import { takeFocus } from "../ui/focus";
 import { escapedJson } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
 import styles from "./asks.module.css";
-import { CallContent, CompactContent } from "./CallContent";
-import { contentOf, fitsInList, hiddenLines } from "./callContent";
+import { CallContent } from "./CallContent";
+import { contentOf, FIRST_LINES, hiddenLines } from "./callContent";
+import { useCurrentFile } from "./currentFile";
 import { guard, OPEN_CARD } from "./keyGuard";
 import { type Lasting, LastingForm } from "./LastingForm";
-import { OpenAsk } from "./OpenAsk";
 import { inputOf } from "./request";
 
 type Open = "edit" | "deny" | Lasting | undefined;
 
-/** Lines of each part of a call that are shown before a person shows the rest. */
-const FIRST_LINES = 40;
-
 /** A tool call that a person decides about. It can be allowed only when all of it is shown. */
-export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
+export function PermissionForm({ opened, busy, answer }: FormProps) {
   const input = useMemo(() => inputOf(opened), [opened]);
-  const content = useMemo(() => contentOf(opened.tool, input), [opened.tool, input]);
+  const mayRead = useRights().includes("steer");
+  const current = useCurrentFile(opened, mayRead);
+  const before = current.file?.text ?? "";
+  const content = useMemo(
+    () => contentOf(opened.tool, input, before),
+    [opened.tool, input, before],
+  );
   const [lines, setLines] = useState(FIRST_LINES);
   const hidden = useMemo(() => hiddenLines(content, lines), [content, lines]);
-  const mayAllow = compact ? fitsInList(content) : hidden === 0;
+  const mayAllow = hidden === 0;
   const [open, setOpen] = useState<Open>();
   const [draft, setDraft] = useState(() => escapedJson(JSON.stringify(input, null, 2)));
   const [wrong, setWrong] = useState("");
@@ -36,6 +40,13 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
     setOpen(undefined);
   };
   useEscape(open !== undefined, back);
+  // The card shows something else now: keys wait until a person has seen it.
+  const place = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is shown has changed
+  useEffect(() => {
+    const card = place.current?.closest<HTMLElement>(OPEN_CARD);
+    if (card) guard.changed(card);
+  }, [current]);
   const openLasting = (first: Lasting, button: Element): void => {
     // The pressed button disappears: the keys go on acting on the card.
     const card = button.closest<HTMLElement>(OPEN_CARD);
@@ -51,23 +62,16 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
   };
   return (
     <>
-      {compact ? (
-        <CompactContent
-          tool={opened.tool}
-          title={opened.title}
-          content={content}
-          whole={mayAllow}
-        />
-      ) : (
-        <CallContent
-          tool={opened.tool}
-          title={opened.title}
-          content={content}
-          lines={lines}
-          hidden={hidden}
-          onMore={() => setLines(lines < MOST ? MOST : lines + MOST)}
-        />
-      )}
+      <CallContent
+        place={place}
+        tool={opened.tool}
+        title={opened.title}
+        content={content}
+        lines={lines}
+        hidden={hidden}
+        current={current}
+        onMore={() => setLines(lines < MOST ? MOST : lines + MOST)}
+      />
       {open === "edit" && (
         <div className={styles.formPart} ref={part}>
           <label>
@@ -131,49 +135,43 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
       )}
       {open === undefined && (
         <div className="buttons">
-          {compact && !mayAllow ? (
-            <OpenAsk ask={opened.ask} />
-          ) : (
-            <>
-              <button
-                type="button"
-                className="primary"
-                data-key="y"
-                title="Key: y"
-                disabled={busy || !mayAllow}
-                onClick={() => answer({ answer: "allow", scope: "once" })}
-              >
-                Allow once
-              </button>
-              <button
-                type="button"
-                data-key="s"
-                title="Key: s"
-                disabled={busy || !mayAllow}
-                onClick={(event) => openLasting("session", event.currentTarget)}
-              >
-                Allow for session …
-              </button>
-              <button
-                type="button"
-                data-key="a"
-                title="Key: a"
-                disabled={busy || !mayAllow}
-                onClick={(event) => openLasting("always", event.currentTarget)}
-              >
-                Always allow …
-              </button>
-              <button
-                type="button"
-                data-key="e"
-                title="Key: e"
-                disabled={busy || !mayAllow}
-                onClick={() => setOpen("edit")}
-              >
-                Edit …
-              </button>
-            </>
-          )}
+          <button
+            type="button"
+            className="primary"
+            data-key="y"
+            title="Key: y"
+            disabled={busy || !mayAllow}
+            onClick={() => answer({ answer: "allow", scope: "once" })}
+          >
+            Allow once
+          </button>
+          <button
+            type="button"
+            data-key="s"
+            title="Key: s"
+            disabled={busy || !mayAllow}
+            onClick={(event) => openLasting("session", event.currentTarget)}
+          >
+            Allow for session …
+          </button>
+          <button
+            type="button"
+            data-key="a"
+            title="Key: a"
+            disabled={busy || !mayAllow}
+            onClick={(event) => openLasting("always", event.currentTarget)}
+          >
+            Always allow …
+          </button>
+          <button
+            type="button"
+            data-key="e"
+            title="Key: e"
+            disabled={busy || !mayAllow}
+            onClick={() => setOpen("edit")}
+          >
+            Edit …
+          </button>
           <button
             type="button"
             className="danger"

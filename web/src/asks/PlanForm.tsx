@@ -2,14 +2,11 @@ import { useEffect, useRef, useState } from "react";
 import { Markdown } from "../markdown/Markdown";
 import { takeFocus } from "../ui/focus";
 import { plural } from "../ui/format";
-import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
 import styles from "./asks.module.css";
 import { guard, OPEN_CARD } from "./keyGuard";
-import { OpenAsk } from "./OpenAsk";
-import { askTitle } from "./request";
 
 interface Comment {
   about: string;
@@ -44,7 +41,7 @@ export function feedbackOf(comments: readonly Comment[], more: string): string {
 }
 
 /** A plan: approve, send back with comments on its parts, or reject. */
-export function PlanForm({ opened, busy, compact, answer }: FormProps) {
+export function PlanForm({ opened, busy, answer }: FormProps) {
   const [comments, setComments] = useState<Record<number, string>>({});
   const [asking, setAsking] = useState<{ part: number }>();
   const field = useRef<HTMLTextAreaElement>(null);
@@ -68,96 +65,80 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
   return (
     <>
       {parts.length === 0 && <p className="muted">The CLI sent an empty plan.</p>}
-      {!compact && (
-        <div className={styles.plan}>
-          {parts.map((part, index) => (
-            <div key={index} className={styles.part}>
-              <Markdown text={part} careful />
-              <button
-                type="button"
-                className={`ghost small ${styles.comment}`}
-                onClick={() => setAsking({ part: index })}
-              >
-                {comments[index]?.trim() ? "1 comment" : "Comment"}
-                <span className="visually-hidden"> on: {withMarks(part.slice(0, 60))}</span>
-              </button>
-              {(asking?.part === index || comments[index]?.trim()) && (
-                <textarea
-                  ref={asking?.part === index ? field : undefined}
-                  aria-label={`Your comment on part ${index + 1}`}
-                  rows={2}
-                  value={comments[index] ?? ""}
-                  // A focused field stays open, even while it is empty.
-                  onFocus={() => asking?.part !== index && setAsking({ part: index })}
-                  onChange={(event) => setComments({ ...comments, [index]: event.target.value })}
-                />
-              )}
-            </div>
-          ))}
-        </div>
-      )}
-      {compact ? (
-        <p className={`${styles.summary} ${styles.clamped}`}>
-          <Marked text={askTitle(opened)} />
-        </p>
-      ) : (
-        <label className={styles.formPart}>
-          Feedback for the agent
-          <textarea rows={2} value={more} onChange={(event) => setMore(event.target.value)} />
-        </label>
-      )}
+      <div className={styles.plan}>
+        {parts.map((part, index) => (
+          <div key={index} className={styles.part}>
+            <Markdown text={part} careful />
+            <button
+              type="button"
+              className={`ghost small ${styles.comment}`}
+              onClick={() => setAsking({ part: index })}
+            >
+              {comments[index]?.trim() ? "1 comment" : "Comment"}
+              <span className="visually-hidden"> on: {withMarks(part.slice(0, 60))}</span>
+            </button>
+            {(asking?.part === index || comments[index]?.trim()) && (
+              <textarea
+                ref={asking?.part === index ? field : undefined}
+                aria-label={`Your comment on part ${index + 1}`}
+                rows={2}
+                value={comments[index] ?? ""}
+                // A focused field stays open, even while it is empty.
+                onFocus={() => asking?.part !== index && setAsking({ part: index })}
+                onChange={(event) => setComments({ ...comments, [index]: event.target.value })}
+              />
+            )}
+          </div>
+        ))}
+      </div>
+      <label className={styles.formPart}>
+        Feedback for the agent
+        <textarea rows={2} value={more} onChange={(event) => setMore(event.target.value)} />
+      </label>
       <div className="buttons">
-        {compact ? (
-          <OpenAsk ask={opened.ask} />
-        ) : (
-          <>
-            <button
-              type="button"
-              className="primary"
-              data-key="1"
-              data-twice="approve the plan and accept edits"
-              title="Key: 1, twice"
-              disabled={busy}
-              onClick={() => choose("auto")}
-            >
-              Approve, accept edits
-            </button>
-            <button
-              type="button"
-              data-key="2"
-              data-twice="approve the plan and be asked for each call"
-              title="Key: 2, twice"
-              disabled={busy}
-              onClick={() => choose("manual")}
-            >
-              Approve, ask for each call
-            </button>
-            <button
-              type="button"
-              data-key="3"
-              data-twice="approve the plan in a new conversation"
-              title="Key: 3, twice"
-              disabled={busy}
-              onClick={() => choose("fresh")}
-            >
-              Approve in a new conversation
-            </button>
-          </>
-        )}
-        {!compact && (
-          <button
-            type="button"
-            data-key="4"
-            data-twice="send your comments back"
-            title="Key: 4, twice. Sends your comments back"
-            disabled={busy || !feedback}
-            onClick={() => choose("revise")}
-          >
-            {given.length
-              ? `Keep planning, with ${plural(given.length, "comment")}`
-              : "Keep planning"}
-          </button>
-        )}
+        <button
+          type="button"
+          className="primary"
+          data-key="1"
+          data-twice="approve the plan and accept edits"
+          title="Key: 1, twice"
+          disabled={busy}
+          onClick={() => choose("auto")}
+        >
+          Approve, accept edits
+        </button>
+        <button
+          type="button"
+          data-key="2"
+          data-twice="approve the plan and be asked for each call"
+          title="Key: 2, twice"
+          disabled={busy}
+          onClick={() => choose("manual")}
+        >
+          Approve, ask for each call
+        </button>
+        <button
+          type="button"
+          data-key="3"
+          data-twice="approve the plan in a new conversation"
+          title="Key: 3, twice"
+          disabled={busy}
+          onClick={() => choose("fresh")}
+        >
+          Approve in a new conversation
+        </button>
+        <button
+          type="button"
+          data-key="4"
+          data-twice="send your comments back"
+          title="Key: 4, twice. Sends your comments back"
+          disabled={busy || !feedback}
+          onClick={() => choose("revise")}
+        >
+          {given.length
+            ? `Keep planning, with ${plural(given.length, "comment")}`
+            : "Keep planning"}
+        </button>
         <button
           type="button"
           className="danger"

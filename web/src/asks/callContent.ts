@@ -2,7 +2,7 @@
 import { editRows, linesOf, type Row } from "../session/Diff";
 import { type JsonObject, text } from "../state/contentBlocks";
 import { editsOf, type FileEdit } from "../state/tools";
-import { cutAt, segmentsOf, withMarks } from "../ui/marks";
+import { cutAt, segmentsOf } from "../ui/marks";
 
 /** A part of a card, in the order in which they are shown. */
 export type Part =
@@ -40,8 +40,11 @@ const WARNINGS: ReadonlyMap<string, string> = new Map([
 ]);
 const UNSAFE = /danger|sandbox|bypass|permission|unsafe|force|mode$/i;
 
-/** The content of a call's card. Every member of the input is in one of its parts. */
-export function contentOf(tool: string, input: JsonObject): Content {
+/**
+ * The content of a call's card. Every member of the input is in one of its parts. `before` is the text of
+ * the file that the call replaces, if it is known.
+ */
+export function contentOf(tool: string, input: JsonObject, before = ""): Content {
   const known = SHOWN.get(tool);
   if (!known) {
     const code = JSON.stringify(input, null, 2);
@@ -50,7 +53,9 @@ export function contentOf(tool: string, input: JsonObject): Content {
   const parts: Part[] =
     tool === "Bash"
       ? [{ kind: "code", code: text(input.command), language: "bash" }]
-      : editsOf(tool, input).map((edit) => ({ kind: "diff", edit, rows: editRows(edit) }));
+      : editsOf(tool, input)
+          .map((edit) => (tool === "Write" ? { ...edit, before } : edit))
+          .map((edit) => ({ kind: "diff", edit, rows: editRows(edit) }));
   const members = Object.entries(input)
     .filter(([name, value]) => !known.includes(name) || !isWhole(name, value))
     .map(([name, value]): Member => {
@@ -92,17 +97,5 @@ export function hiddenLines({ parts, members }: Content, most: number): number {
   return [...ofParts, ...members.map(({ value }) => rest(value))].reduce((sum, n) => sum + n, 0);
 }
 
-/** In characters and lines: what fits into a card of the sidebar. */
-const SHORT = 280;
-const FEW = 6;
-
-/** Whether a compact card can show all of a call. A change to a file never fits. */
-export function fitsInList(content: Content): boolean {
-  const texts = [
-    ...content.parts.map((part) => (part.kind === "code" ? part.code : undefined)),
-    ...content.members.map(({ name, value }) => `${name}: ${value}`),
-  ];
-  if (texts.includes(undefined)) return false;
-  const all = withMarks([...texts, content.description].join("\n"));
-  return all.length <= SHORT && all.split("\n").length <= FEW;
-}
+/** Lines of each part of a call that are shown before a person shows the rest. */
+export const FIRST_LINES = 40;

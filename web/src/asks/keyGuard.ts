@@ -8,6 +8,7 @@
 //
 // The guard knows the DOM and the clock; it knows no hub, no React and no answers: a card marks its
 // buttons with `data-key`, and with `data-twice` (the end of "Press A again to …").
+import { keysEnabled } from "../ui/preferences";
 
 /** In milliseconds: how long nothing was typed and nothing moved before a key answers. */
 export const PAUSE = 400;
@@ -74,6 +75,12 @@ export class KeyGuard {
   private tabbing = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly listeners = new Set<() => void>();
+
+  /** Whether a button is being pressed by its key just now. */
+  byKey = false;
+
+  /** `enabled` is whether the person wants single keys at all. */
+  constructor(private readonly enabled: () => boolean = () => true) {}
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
@@ -179,6 +186,7 @@ export class KeyGuard {
    */
   press(press: Press, commands: ReadonlySet<string>): HTMLButtonElement | "command" | undefined {
     this.tabs(press);
+    if (!this.enabled()) return undefined;
     const second = press.key === this.pending?.key && isAlone(press);
     // A held key is one press: it neither confirms nor cancels.
     const held = press.key === this.pending?.key && press.repeat;
@@ -198,6 +206,16 @@ export class KeyGuard {
     this.notify();
     if (pressed) return button;
     return command ? "command" : undefined;
+  }
+
+  /** Press a button for its key. */
+  click(button: HTMLButtonElement): void {
+    this.byKey = true;
+    try {
+      button.click();
+    } finally {
+      this.byKey = false;
+    }
   }
 
   private wantAgain(key: string, words: string): void {
@@ -239,7 +257,7 @@ export class KeyGuard {
   private notify(): void {
     clearTimeout(this.timer);
     const wait = this.card ? this.wait() : 0;
-    this.acts = wait <= 0 && !isField(document.activeElement);
+    this.acts = wait <= 0 && this.enabled() && !isField(document.activeElement);
     if (wait > 0) this.timer = setTimeout(() => this.notify(), Math.ceil(wait));
     for (const listener of this.listeners) listener();
   }
@@ -258,4 +276,4 @@ function isFree(press: Press): boolean {
   return document.querySelector("dialog[open]") === null;
 }
 
-export const guard = new KeyGuard();
+export const guard = new KeyGuard(keysEnabled);

@@ -1,8 +1,17 @@
 import type { List, ListItem, Nodes, Table } from "mdast";
-import { createContext, memo, type ReactNode, useContext, useMemo, useRef } from "react";
+import {
+  createContext,
+  memo,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useMemo,
+  useReducer,
+  useRef,
+} from "react";
 import { CodeBlock } from "../session/CodeBlock";
 import { Marked } from "../ui/Marked";
-import { type Block, finish, grow, NO_SESSIONS, type Parsed, parse } from "./blocks";
+import { type Block, finishing, grow, NO_SESSIONS, type Parsed, sliced } from "./blocks";
 import styles from "./markdown.module.css";
 
 // An agent's text is untrusted. HTML in it is left out, links open in another tab and show their
@@ -22,22 +31,46 @@ export const Markdown = memo(function Markdown(props: {
   careful?: boolean;
 }) {
   const { text, live = false } = props;
-  const before = useRef<Parsed>(NO_SESSIONS);
-  const parsed = useMemo(() => {
-    if (live) return grow(before.current, text);
-    return before.current === NO_SESSIONS ? parse(text) : finish(before.current, text);
-  }, [text, live]);
-  before.current = parsed;
+  const blocks = useBlocks(text, live);
   return (
     <Careful value={props.careful ?? false}>
       <div className={styles.prose} data-live={live || undefined}>
-        {parsed.blocks.map((block) => (
+        {blocks.map((block) => (
           <Drawn key={block.start} node={block.node} />
         ))}
       </div>
     </Careful>
   );
 });
+
+/** How long a text is parsed before the page may do something else, in milliseconds. */
+const SLICE = 24;
+
+/** The blocks of a text. A long one is parsed in slices; what is left is shown as it is. */
+function useBlocks(text: string, live: boolean): readonly Block[] {
+  const before = useRef<Parsed>(NO_SESSIONS);
+  const [, drawAgain] = useReducer((count: number) => count + 1, 0);
+  const [done, slicing] = useMemo(() => {
+    if (live) {
+      before.current = grow(before.current, text);
+      return [before.current.blocks, undefined] as const;
+    }
+    const begun = before.current === NO_SESSIONS ? ([[], sliced(text)] as const) : undefined;
+    const found = begun ?? finishing(before.current, text);
+    before.current = { text, live: false, blocks: [] };
+    found[1].more(SLICE);
+    return found;
+  }, [text, live]);
+  useEffect(() => {
+    if (!slicing || slicing.done) return;
+    const timer = setTimeout(() => {
+      slicing.more(SLICE);
+      drawAgain();
+    });
+    return () => clearTimeout(timer);
+  });
+  return slicing ? [...done, ...slicing.blocks()] : done;
+}
 
 /** A block, rendered again only when it changes. */
 const Drawn = memo(({ node }: { node: Block["node"] }) => drawn(node, 0));
@@ -57,7 +90,9 @@ function drawn(node: Nodes, depth: number): ReactNode {
     case "text":
       return <Words text={node.value} />;
     case "paragraph":
-      return <p>{all(node.children, below)}</p>;
+      return (
+        <p className={node.data?.asItIs ? styles.asItIs : undefined}>{all(node.children, below)}</p>
+      );
     case "heading": {
       const Head = `h${node.depth}` as const;
       return <Head>{all(node.children, below)}</Head>;

@@ -7,6 +7,14 @@ import { fromMarkdown } from "mdast-util-from-markdown";
 import { gfmFromMarkdown } from "mdast-util-gfm";
 import { gfm } from "micromark-extension-gfm";
 import remend from "remend";
+import { isTame, LONGEST, LONGEST_LIVE, slicesOf } from "./slices";
+
+declare module "mdast" {
+  interface ParagraphData {
+    /** Whether the text was not parsed: its lines are drawn as they are. */
+    asItIs?: boolean;
+  }
+}
 
 export interface Block {
   /** Its offset in the text: its key while the text grows. */
@@ -24,8 +32,50 @@ export const NO_SESSIONS: Parsed = { text: "", live: true, blocks: [] };
 
 /** The blocks of a text that is complete. */
 export function parse(text: string): Parsed {
-  return { text, live: false, blocks: blocksIn(text, text, 0) };
+  const slicing = sliced(text);
+  while (!slicing.done) slicing.more(Number.POSITIVE_INFINITY);
+  return { text, live: false, blocks: slicing.blocks() };
 }
+
+/** A text that is parsed in slices, so that a page can answer to a person between two of them. */
+export interface Slicing {
+  /** Whether all of it is parsed. */
+  done: boolean;
+  /** Parse for about so many milliseconds: one slice at least. */
+  more(milliseconds: number): void;
+  /** What is parsed, and the rest as it is. */
+  blocks(): readonly Block[];
+}
+
+/** Begin to parse a text that is complete; `at` is where it begins in a longer one. */
+export function sliced(text: string, at = 0): Slicing {
+  // A link reference can be defined anywhere and used everywhere: that takes the whole text.
+  const whole = isTame(text, DEFINES.test(text) ? LONGEST : SMALL);
+  const waiting = whole ? [text] : slicesOf(text);
+  const blocks: Block[] = [];
+  let offset = 0;
+  let next = 0;
+  const slicing: Slicing = {
+    done: waiting.length === 0,
+    more(milliseconds) {
+      const end = performance.now() + milliseconds;
+      do {
+        const slice = waiting[next++] ?? "";
+        blocks.push(...blocksIn(slice, slice, at + offset));
+        offset += slice.length;
+        slicing.done = next >= waiting.length;
+      } while (!slicing.done && performance.now() < end);
+    },
+    blocks() {
+      if (slicing.done) return blocks;
+      return [...blocks, { start: at + offset, node: asItIs(text.slice(offset)) }];
+    },
+  };
+  return slicing;
+}
+
+/** A text that is parsed at once: most are shorter. */
+const SMALL = 4_000;
 
 /** The blocks of a text that has grown, from the blocks of its beginning. */
 export function grow(before: Parsed, text: string): Parsed {
@@ -33,19 +83,26 @@ export function grow(before: Parsed, text: string): Parsed {
   const [done, open] = settled(before, text);
   const rest = text.slice(open);
   const fence = openFence(rest);
-  const last: Block[] = fence
-    ? [{ start: open, node: fence }]
-    : blocksIn(remend(rest, MENDED), rest, open);
+  if (fence) return { text, live: true, blocks: [...done, { start: open, node: fence }] };
+  if (!isTame(rest, LONGEST_LIVE)) {
+    return { text, live: true, blocks: [...done, { start: open, node: asItIs(rest) }] };
+  }
+  const last = blocksIn(remend(rest, MENDED), rest, open);
   return { text, live: true, blocks: [...done, ...last] };
 }
 
 /** The blocks of a text that has grown and is complete now. */
 export function finish(before: Parsed, text: string): Parsed {
-  // A link reference can be defined anywhere and used everywhere: that takes the whole text.
-  if (DEFINES.test(text)) return parse(text);
+  const [done, slicing] = finishing(before, text);
+  while (!slicing.done) slicing.more(Number.POSITIVE_INFINITY);
+  return { text, live: false, blocks: [...done, ...slicing.blocks()] };
+}
+
+/** The same in slices: the blocks that stay, and what is left to parse. */
+export function finishing(before: Parsed, text: string): [readonly Block[], Slicing] {
+  if (DEFINES.test(text)) return [[], sliced(text)];
   const [done, open] = settled(before, text);
-  const rest = text.slice(open);
-  return { text, live: false, blocks: [...done, ...blocksIn(rest, rest, open)] };
+  return [done, sliced(text.slice(open), open)];
 }
 
 /** The blocks that no longer text changes: all but the last, and where that one begins. */
@@ -90,17 +147,27 @@ const MICROMARK = {
   mdastExtensions: [gfmFromMarkdown()],
 };
 
-/** Quotes nested deeper than people write: the parser would take very long. */
-const TOO_DEEP = /^(?:[ \t]*>){21}/m;
-
 function tree(text: string): Root {
+  const code = onlyFence(text);
+  if (code) return { type: "root", children: [code] };
   try {
-    if (!TOO_DEEP.test(text)) return fromMarkdown(text, MICROMARK);
+    if (isTame(text)) return fromMarkdown(text, MICROMARK);
   } catch {
     // A text that the parser rejects is shown as it is, too.
   }
-  const value = { type: "text" as const, value: text };
-  return { type: "root", children: [{ type: "paragraph", children: [value] }] };
+  return { type: "root", children: [asItIs(text)] };
+}
+
+/** A text that is not parsed. Its lines are kept. */
+function asItIs(text: string): RootContent {
+  return { type: "paragraph", children: [{ type: "text", value: text }], data: { asItIs: true } };
+}
+
+/** Code that is longer than what is parsed. */
+function onlyFence(text: string): RootContent | undefined {
+  if (text.length <= LONGEST) return undefined;
+  const found = /\n {0,3}(`{3,}|~{3,})[ \t]*\s*$/.exec(text.slice(-200));
+  return openFence(found ? text.slice(0, text.length - 200 + found.index) : text);
 }
 
 /** With the references replaced by their links. */

@@ -18,7 +18,7 @@ export default function Machines() {
         <section key={machine.name} className="card">
           <div className="buttons">
             <strong>{machine.name}</strong>
-            <span className="badge" data-tone={machine.connected ? "idle" : "bad"}>
+            <span className="badge" data-tone={machine.connected ? "good" : "bad"}>
               <span className="dot" aria-hidden="true" />
               {machine.connected ? "connected" : "not connected"}
             </span>

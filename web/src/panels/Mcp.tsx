@@ -51,7 +51,7 @@ export function Mcp({ session }: PanelProps) {
         <section key={server.name} className="card">
           <div className="buttons">
             <strong>{server.name}</strong>
-            <span className="badge" data-tone={server.status === "connected" ? "idle" : "bad"}>
+            <span className="badge" data-tone={server.status === "connected" ? "good" : "bad"}>
               <span className="dot" aria-hidden="true" />
               {lookup(STATUSES, server.status) ?? server.status}
             </span>

@@ -80,7 +80,7 @@ function Source({ file }: { file: File }) {
     <section className="card" aria-label={file.name}>
       <div className="buttons">
         <h2>{file.name}</h2>
-        <span className="badge" data-tone={file.flaws?.length ? "bad" : "idle"}>
+        <span className="badge" data-tone={file.flaws?.length ? "bad" : "good"}>
           <span className="dot" aria-hidden="true" />
           {file.in_force}
         </span>

@@ -1,5 +1,7 @@
 import { useCallback, useState } from "react";
 import { errorText, get, logout, post, remove } from "../api/http";
+import { KeySwitch, UndoChoice } from "../asks/Keys";
+import { showKeys } from "../asks/showKeys";
 import { useAppState } from "../state/store";
 import { ErrorText } from "../ui/ErrorText";
 import { moment } from "../ui/format";
@@ -27,6 +29,8 @@ interface Token {
   name: string;
   role: string;
   kind: string;
+  /** What the token is used by, such as `telegram:1234`. */
+  label: string;
   made: number;
   expires: number | null;
 }
@@ -53,11 +57,22 @@ export default function Settings() {
             <option value="system">system</option>
             <option value="light">light</option>
             <option value="dark">dark</option>
+            <option value="contrast">high contrast</option>
           </select>
         </label>
         {(Object.keys(PREFERENCES) as Preference[]).map((preference) => (
           <PreferenceSwitch key={preference} preference={preference} />
         ))}
+      </section>
+      <section className="card">
+        <h2>Keys and answers</h2>
+        <KeySwitch />
+        <UndoChoice />
+        <p>
+          <button type="button" onClick={showKeys}>
+            Show all keys
+          </button>
+        </p>
       </section>
       <section className="card">
         <h2>You</h2>
@@ -69,6 +84,7 @@ export default function Settings() {
             Log out
           </button>
         </div>
+        <TelegramCode />
       </section>
       {me?.role === "owner" && <Tokens />}
     </div>
@@ -102,6 +118,30 @@ function PreferenceSwitch({ preference }: { preference: Preference }) {
   );
 }
 
+/** A code with which a Telegram chat is paired with this person. */
+function TelegramCode() {
+  const [code, setCode] = useState("");
+  const action = useAction();
+  const make = async (): Promise<void> => {
+    await action.run(async () => setCode((await post<{ code: string }>("/api/pairing/code")).code));
+  };
+  return (
+    <>
+      <div className="buttons">
+        <button type="button" onClick={() => void make()}>
+          Pair a Telegram chat
+        </button>
+      </div>
+      <ErrorText error={action.error} />
+      {code && (
+        <p role="status">
+          Within ten minutes, send the bot: <code className="secret">/pair {code}</code>
+        </p>
+      )}
+    </>
+  );
+}
+
 /** Who has access, and how to grant or revoke it. */
 function Tokens() {
   const found = useQuery(useCallback(() => get<{ tokens: Token[] }>("/api/tokens"), []));
@@ -123,7 +163,7 @@ function Tokens() {
           <tr key={token.id}>
             <td>{token.name}</td>
             <td>{token.role}</td>
-            <td>{token.kind}</td>
+            <td>{token.label || token.kind}</td>
             <td>{token.expires ? moment(token.expires * 1000) : "never"}</td>
             <td>
               <RevokeButton what={`access of ${token.name}`} onClick={() => revoke(token)} />

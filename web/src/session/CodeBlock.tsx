@@ -30,7 +30,7 @@ export const CodeBlock = memo(function CodeBlock(props: {
   }, [code, language]);
   const fits = found?.code === code && found.language === language;
   const lines = fits ? found.lines : language ? cached(code, language)?.lines : undefined;
-  const segments = useMemo(() => segmentsOf(code), [code]);
+  const segments = useMemo(() => segmentsOf(code, true), [code]);
   const [visible] = cutAt(segments, props.lines ?? Number.POSITIVE_INFINITY);
   return (
     <figure className={styles.block} data-code-block>

@@ -166,7 +166,12 @@ export function Composer({ session, opened }: { session: Session; opened: OpenSe
           <Switches session={session} />
           <span className={styles.ends}>
             {busy && (
-              <button type="button" className="danger" title="Key: Escape" onClick={interrupt}>
+              <button
+                type="button"
+                className="danger"
+                title="End the running turn; the agent stays (key: Escape)"
+                onClick={interrupt}
+              >
                 Interrupt
               </button>
             )}

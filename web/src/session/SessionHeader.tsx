@@ -2,6 +2,7 @@ import { type FormEvent, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
 import { askTitle } from "../asks/request";
+import { doingOf } from "../state/doing";
 import { folderOf, nameOf } from "../state/sessions";
 import { store, useAppState, useRights } from "../state/store";
 import { ErrorText } from "../ui/ErrorText";
@@ -9,10 +10,11 @@ import { takeFocus } from "../ui/focus";
 import { cost } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
-import { StateBadge } from "../ui/StateBadge";
+import { SessionBadge } from "../ui/StateBadge";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
 import { useMenu } from "../ui/useMenu";
+import { StopDialog } from "./StopDialog";
 import { type SandboxState, sandboxDetails, sandboxLabel } from "./sandbox";
 import styles from "./sessionHeader.module.css";
 
@@ -20,6 +22,7 @@ import styles from "./sessionHeader.module.css";
 export function SessionHeader(props: { session: Session; panel: boolean; onPanel: () => void }) {
   const { session: id, archived, run } = props.session;
   const [renaming, setRenaming] = useState(false);
+  const [stopping, setStopping] = useState(false);
   const [, go] = useLocation();
   const action = useAction();
   const more = useMenu();
@@ -29,7 +32,8 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
   const manage = rights.includes("manage");
   const ask = useAppState((state) => [...state.asks.values()].find((one) => one.session === id));
   // The hub names a question by its tool; its own words say more.
-  const detail = ask ? askTitle(ask.opened) : props.session.detail;
+  const hint = doingOf(props.session, false).hint ?? "";
+  const detail = ask ? askTitle(ask.opened) : props.session.detail || hint;
   const choose = (does: () => void): (() => void) => {
     return () => {
       more.close();
@@ -96,7 +100,7 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
         </p>
       </div>
       <div className={styles.state}>
-        <StateBadge state={props.session.state} />
+        <SessionBadge session={props.session} />
         {detail && (
           <span className="muted">
             <Marked text={detail} />
@@ -110,8 +114,13 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
           </button>
         )}
         {steer && run !== null && (
-          <button type="button" className="small" onClick={stop}>
-            Stop
+          <button
+            type="button"
+            className="small"
+            title="End the agent's process; the session can be resumed"
+            onClick={() => setStopping(true)}
+          >
+            Stop<span className="wide"> agent</span>
           </button>
         )}
         <details className={styles.more} ref={more.place} onToggle={more.toggled}>
@@ -146,6 +155,9 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
         </button>
       </div>
       <ErrorText error={action.error} />
+      {stopping && run !== null && (
+        <StopDialog session={props.session} onStop={stop} onClose={() => setStopping(false)} />
+      )}
     </header>
   );
 }
@@ -158,7 +170,7 @@ function Shield({ state }: { state: SandboxState | undefined }) {
       data-mode={state?.mode ?? "off"}
       title={withMarks(sandboxDetails(state))}
     >
-      {" · "}
+      <span className={styles.dot}> · </span>
       <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
         <path d="M8 1 2 3v5c0 3.5 2.6 6 6 7 3.4-1 6-3.5 6-7V3Z" />
       </svg>{" "}

@@ -12,8 +12,8 @@ import { Timeline } from "./Timeline";
 
 const Panel = lazy(() => import("../panels/Panel"));
 
-/** One session in full. */
-export function SessionPage({ id }: { id: string }) {
+/** One session in full; or only one of its earlier conversations, to be read. */
+export function SessionPage({ id, conversation }: { id: string; conversation?: string }) {
   const session = useAppState((state) => state.sessions.get(id));
   const opened = useAppState((state) => state.open.get(id));
   const listed = useAppState((state) => state.listed);
@@ -44,11 +44,22 @@ export function SessionPage({ id }: { id: string }) {
           {opened && (
             <ErrorBoundary key={id} what="conversation" raw={opened}>
               <OpenSession value={id}>
-                <Timeline session={id} opened={opened} />
+                <Timeline
+                  key={conversation}
+                  session={id}
+                  opened={opened}
+                  conversation={conversation}
+                />
               </OpenSession>
             </ErrorBoundary>
           )}
-          {opened && (
+          {conversation !== undefined && (
+            <p className="note">
+              This conversation has ended.{" "}
+              <Link href={`/s/${encodeURIComponent(id)}`}>Go to the current one</Link>
+            </p>
+          )}
+          {opened && conversation === undefined && (
             <ErrorBoundary key={`composer:${id}`} what="composer" raw={session}>
               <Composer session={session} opened={opened} />
             </ErrorBoundary>

@@ -5,7 +5,7 @@ import type { OpenSession } from "../state/appState";
 import type { LiveBlock } from "../state/liveBlocks";
 import { useLiveBlocks } from "../state/liveText";
 import { store } from "../state/store";
-import type { Entry } from "../state/story";
+import { type Entry, earlierConversation } from "../state/story";
 import { EntryRow } from "./EntryRow";
 import { jumpReached, useJumpTarget } from "./jumpToAsk";
 import styles from "./timeline.module.css";
@@ -24,23 +24,36 @@ function entryOf(session: string, { key, text, thinking }: LiveBlock): Entry {
     : { kind: "text", key, at: 0, text, uuid: "", live: session };
 }
 
+interface TimelineProps {
+  session: string;
+  opened: OpenSession;
+  /** Only this earlier conversation of the session. */
+  conversation?: string | undefined;
+}
+
 /** A session's conversation, from its end; older parts are loaded on scrolling up. */
-export function Timeline({ session, opened }: { session: string; opened: OpenSession }) {
+export function Timeline({ session, opened, conversation }: TimelineProps) {
   const { story } = opened;
   const blocks = useLiveBlocks(store.liveText, session);
   const place = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const following = useRef(true);
   // Queued prompts are shown at the composer until their turn begins.
+  const part = useMemo(
+    () =>
+      conversation === undefined ? story.entries : earlierConversation(story.entries, conversation),
+    [story, conversation],
+  );
   const said = useMemo(
-    () => story.entries.filter((one) => one.kind !== "prompt" || one.stage !== "queued"),
-    [story],
+    () => (part ?? []).filter((one) => one.kind !== "prompt" || one.stage !== "queued"),
+    [part],
   );
   const entries = useMemo(() => {
+    if (conversation !== undefined) return said;
     // Loaded events may be ahead of the stream: a complete block is not live any more.
     const made = blocks.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
     return made.length ? [...said, ...made.map((one) => entryOf(session, one))] : said;
-  }, [session, story, said, blocks]);
+  }, [session, story, said, blocks, conversation]);
   const count = entries.length;
   const rows = useVirtualizer({
     count,
@@ -68,10 +81,11 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
   // Many events may show nothing: older ones are loaded until the view is filled.
   useEffect(() => {
     const box = place.current;
+    if (!part && opened.older && !opened.loading) void store.open.loadOlder(session);
     if (box && opened.older && !opened.loading && box.scrollHeight < 2 * box.clientHeight) {
       void store.open.loadOlder(session);
     }
-  }, [session, opened]);
+  }, [session, opened, part]);
 
   // A person at the end stays there when the size changes: a panel opens, a prompt is queued.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the place is there with the first entry

@@ -56,8 +56,8 @@ export const ToolRow = memo(function ToolRow(props: {
           </span>
         )}
         <span className={styles.when}>
-          {state === "failed" && <span className={styles.failed}>failed</span>} {whenOf(entry)}
-          {state !== "failed" && <span className="visually-hidden">, {state}</span>}
+          {SHOWN.has(state) && <span className={styles.failed}>{state}</span>} {whenOf(entry)}
+          {!SHOWN.has(state) && <span className="visually-hidden">, {state}</span>}
         </span>
       </button>
       {entry.refusals && <SandboxRefusals refusals={entry.refusals} />}
@@ -85,13 +85,19 @@ export const ToolRow = memo(function ToolRow(props: {
 const WORDS: Record<string, string> = { allow: "allowed", deny: "denied", ask: "asked about" };
 export const FINISHED = new Set(["completed", "failed", "stopped", "killed"]);
 
-function stateOf(entry: ToolEntry): "running" | "failed" | "done" {
+type State = "running" | "interrupted" | "failed" | "done";
+/** States that are shown in words. */
+const SHOWN: ReadonlySet<State> = new Set<State>(["failed", "interrupted"]);
+
+function stateOf(entry: ToolEntry): State {
+  if (entry.interrupted) return "interrupted";
   if (entry.task && !FINISHED.has(entry.task.status)) return "running";
   if (entry.ended === undefined) return "running";
   return entry.failed || entry.task?.status === "failed" ? "failed" : "done";
 }
 
 function whenOf(entry: ToolEntry): string {
+  if (entry.interrupted) return "";
   if (entry.task && entry.task.at > (entry.ended ?? 0)) return "";
   if (entry.ended === undefined) return entry.progress ?? "…";
   return duration(entry.ended - entry.at);

@@ -1,20 +1,24 @@
-import { useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
-import { AskCard } from "../asks/AskCard";
+import { showKeys } from "../asks/showKeys";
+import { type Doing, doingOf, todoProgress } from "../state/doing";
+import { familiesOf, familyCost, familyName } from "../state/families";
 import { groupSessions, type Show } from "../state/groups";
 import { isUnread } from "../state/readMarks";
 import { nameOf } from "../state/sessions";
 import { useAppState } from "../state/store";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
-import { ago, cost, plural } from "../ui/format";
+import { ago, cost, elapsed, plural } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
-import { StateBadge } from "../ui/StateBadge";
 import { useNow } from "../ui/useNow";
-import { NewSession } from "./NewSession";
 import { usePins } from "./pins";
 import styles from "./sidebar.module.css";
+
+const NewSession = lazy(() =>
+  import("./NewSession").then((module) => ({ default: module.NewSession })),
+);
 
 const FILTERS: Record<Show, string> = {
   active: "Active",
@@ -23,11 +27,10 @@ const FILTERS: Record<Show, string> = {
   archived: "Archived",
 };
 
-/** The list of sessions, with the questions that wait for an answer first. */
+/** The list of sessions, one line for each, and the ways to all pages. */
 export function Sidebar() {
   const sessions = useAppState((state) => state.sessions);
   const listed = useAppState((state) => state.listed);
-  const asks = useAppState((state) => state.asks);
   const mayManage = useAppState((state) => state.me?.rights.includes("manage") ?? false);
   const [show, setShow] = useState<Show>("all");
   const [words, setWords] = useState("");
@@ -37,7 +40,7 @@ export function Sidebar() {
     () => groupSessions([...sessions.values()], show, words, pins),
     [sessions, show, words, pins],
   );
-  const waiting = [...asks.values()].sort((a, b) => a.at - b.at);
+  const families = useMemo(() => familiesOf(sessions.values()), [sessions]);
   return (
     <aside aria-label="Sessions">
       <header className={styles.top}>
@@ -51,7 +54,7 @@ export function Sidebar() {
         )}
       </header>
       <Pages />
-      <div className={styles.filters}>
+      <div className={styles.filters} data-part="filters">
         <input
           type="search"
           placeholder="Filter"
@@ -71,25 +74,7 @@ export function Sidebar() {
           ))}
         </select>
       </div>
-      <nav className={styles.sessionList} aria-label="All sessions">
-        {waiting.length > 0 && (
-          <section className={styles.waiting} aria-label="Waiting for you">
-            <h2>Waiting for you · {waiting.length}</h2>
-            {waiting.map((ask) => {
-              const session = sessions.get(ask.session);
-              return (
-                <div key={ask.opened.ask} className={styles.ask}>
-                  <Link href={`/s/${encodeURIComponent(ask.session)}`} className={styles.from}>
-                    <Marked text={session ? nameOf(session) : ask.session} />
-                  </Link>
-                  <ErrorBoundary what="question" raw={ask.opened}>
-                    <AskCard opened={ask.opened} at={ask.at} compact />
-                  </ErrorBoundary>
-                </div>
-              );
-            })}
-          </section>
-        )}
+      <nav className={styles.sessionList} data-part="list" aria-label="All sessions">
         {groups.map(([place, sessions]) => (
           <section key={place}>
             <PlaceHeading place={place} />
@@ -98,8 +83,9 @@ export function Sidebar() {
                 <ErrorBoundary key={session.session} what="session" raw={session}>
                   <Row
                     session={session}
-                    pinned={pins.has(session.session)}
-                    onPin={() => pin(session.session)}
+                    members={families.get(session.spec.family ?? "") ?? [session]}
+                    pins={pins}
+                    onPin={pin}
                   />
                 </ErrorBoundary>
               ))}
@@ -118,7 +104,11 @@ export function Sidebar() {
           </p>
         )}
       </nav>
-      {creating && <NewSession onClose={() => setCreating(false)} />}
+      {creating && (
+        <Suspense fallback={null}>
+          <NewSession onClose={() => setCreating(false)} />
+        </Suspense>
+      )}
     </aside>
   );
 }
@@ -126,6 +116,8 @@ export function Sidebar() {
 const PAGES: [string, string][] = [
   ["/search", "Search"],
   ["/usage", "Usage"],
+  ["/loops", "Loops"],
+  ["/schedules", "Schedules"],
   ["/policy", "Policy"],
   ["/machines", "Machines"],
   ["/settings", "Settings"],
@@ -133,13 +125,26 @@ const PAGES: [string, string][] = [
 
 function Pages() {
   const [location] = useLocation();
+  const waiting = useAppState((state) => state.asks.size);
   return (
     <nav className={styles.pages} aria-label="Pages">
+      <Link
+        href="/"
+        className={styles.inbox}
+        data-waiting={waiting || undefined}
+        aria-current={location === "/" ? "page" : undefined}
+      >
+        Inbox{waiting > 0 && ` · ${waiting}`}
+        {waiting > 0 && <span className="visually-hidden"> waiting for you</span>}
+      </Link>
       {PAGES.map(([href, word]) => (
         <Link key={href} href={href} aria-current={location === href ? "page" : undefined}>
           {word}
         </Link>
       ))}
+      <button type="button" className="ghost small" onClick={showKeys}>
+        Keys
+      </button>
     </nav>
   );
 }
@@ -164,39 +169,85 @@ function PlaceHeading({ place }: { place: string }) {
   );
 }
 
-function Row(props: { session: Session; pinned: boolean; onPin: () => void }) {
-  const { session } = props;
+/** The state as a colour, and in words for those who do not see it. */
+function StateDot({ doing }: { doing: Doing }) {
+  return (
+    <span className="badge" data-tone={doing.tone}>
+      <span className="dot" aria-hidden="true" />
+      {doing.what !== undefined && <span className="visually-hidden">{doing.label}: </span>}
+    </span>
+  );
+}
+
+function Row(props: {
+  session: Session;
+  members: readonly Session[];
+  pins: ReadonlySet<string>;
+  onPin: (session: string) => void;
+}) {
+  const { session, members } = props;
+  const family = session.spec.family ? members : [];
+  const name = family.length ? familyName(nameOf(session)) : nameOf(session);
+  const pinned = members.find((member) => props.pins.has(member.session));
   const [location] = useLocation();
-  const now = useNow();
+  const now = useNow(session.state === "working" ? 5 : 30);
   const isNew = useAppState((state) => isUnread(state, session.session));
   const activeAt = useAppState((state) => state.activity.get(session.session)?.at ?? 0);
   const here = location === `/s/${encodeURIComponent(session.session)}`;
   const unread = !here && isNew && session.state !== "starting";
+  const doing = doingOf(session, unread);
+  const facts = [
+    session.queued > 0 && `${session.queued} queued`,
+    family.length > 0 && plural(family.length, "session"),
+    todoProgress(session),
+    familyCost(members) > 0 && cost(familyCost(members)),
+    doing.since === undefined
+      ? ago(Math.max(session.updated, activeAt), now)
+      : elapsed(now - doing.since),
+  ].filter((fact) => typeof fact === "string" && fact !== "") as string[];
   return (
     <li className={styles.row} data-unread={unread || undefined} data-here={here || undefined}>
       <Link
         href={`/s/${encodeURIComponent(session.session)}`}
         aria-current={here ? "page" : undefined}
       >
-        <span className={styles.title}>
-          <Marked text={nameOf(session)} />
+        <StateDot doing={doing} />
+        <span className={styles.title} title={withMarks(name)}>
+          <Marked text={name} />
           {unread && <span className="visually-hidden"> (unread)</span>}
         </span>
-        <span className={styles.when}>{ago(Math.max(session.updated, activeAt), now)}</span>
-        <StateBadge state={session.state} />
+        <span className={styles.doing} data-tone={doing.tone} title={doing.hint}>
+          {doing.what === undefined ? doing.label : <Marked text={doing.what} code />}
+        </span>
         <span className={styles.numbers}>
-          {session.queued > 0 && `${plural(session.queued, "prompt")} queued · `}
-          {cost(session.cost_usd)}
+          {facts.map((fact) => (
+            <span key={fact}>{fact}</span>
+          ))}
         </span>
       </Link>
+      {family.length > 0 && (
+        <details className={styles.family}>
+          <summary>Turns of the loop</summary>
+          <ul>
+            {family.map((member) => (
+              <li key={member.session}>
+                <Link href={`/s/${encodeURIComponent(member.session)}`}>
+                  <Marked text={nameOf(member).slice(name.length + 2) || nameOf(member)} />
+                </Link>{" "}
+                {cost(member.cost_usd)}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
       <button
         type="button"
         className={`ghost small ${styles.pin}`}
-        aria-pressed={props.pinned}
-        aria-label={`${props.pinned ? "Unpin" : "Pin"} ${withMarks(nameOf(session))}`}
-        onClick={props.onPin}
+        aria-pressed={pinned !== undefined}
+        aria-label={`${pinned ? "Unpin" : "Pin"} ${withMarks(name)}`}
+        onClick={() => props.onPin((pinned ?? members[0] ?? session).session)}
       >
-        {props.pinned ? "★" : "☆"}
+        {pinned ? "★" : "☆"}
       </button>
     </li>
   );

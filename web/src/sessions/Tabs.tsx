@@ -3,13 +3,21 @@ import { Link, useLocation } from "wouter";
 import { isUnread } from "../state/readMarks";
 import { nameOf } from "../state/sessions";
 import { store, useAppState } from "../state/store";
-import { addNewSession, closeTab, loadTabs, openTab, saveTabs } from "../state/tabs";
+import {
+  addNewSession,
+  closeTab,
+  keepConversation,
+  loadTabs,
+  openTab,
+  pathOfTab,
+  saveTabs,
+  splitTab,
+  tabOfPath,
+} from "../state/tabs";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
-import { StateBadge } from "../ui/StateBadge";
+import { SessionBadge, StateBadge } from "../ui/StateBadge";
 import styles from "./tabs.module.css";
-
-const pathOf = (session: string): string => `/s/${encodeURIComponent(session)}`;
 
 /** The sessions that are open in this browser, each with a tab. */
 export function Tabs() {
@@ -18,7 +26,8 @@ export function Tabs() {
   const [location, go] = useLocation();
   const [tabs, setTabs] = useState(loadTabs);
   const knownSessions = useRef<Set<string> | undefined>(undefined);
-  const here = location.startsWith("/s/") ? decodeURIComponent(location.slice(3)) : undefined;
+  const conversations = useRef(new Map<string, string>());
+  const here = tabOfPath(location);
 
   useEffect(() => saveTabs(tabs), [tabs]);
   useEffect(() => {
@@ -28,6 +37,8 @@ export function Tabs() {
     if (!listed) return;
     if (!knownSessions.current) {
       knownSessions.current = new Set(sessions.keys()); // what was there before is in the list
+      for (const { session, cli_session } of sessions.values())
+        if (cli_session !== null) conversations.current.set(session, cli_session);
       return;
     }
     let next = tabs;
@@ -37,19 +48,26 @@ export function Tabs() {
       knownSessions.current.add(session.session);
       const [with_, taken] = addNewSession(next, sessions, session);
       next = with_;
-      if (taken !== undefined && taken === here) go(pathOf(session.session), { replace: true });
+      if (taken !== undefined && taken === here) go(pathOfTab(session.session), { replace: true });
+    }
+    for (const { session, cli_session } of sessions.values()) {
+      if (cli_session === null) continue;
+      const before = conversations.current.get(session);
+      conversations.current.set(session, cli_session);
+      if (before && before !== cli_session) next = keepConversation(next, session, before);
     }
     if (next !== tabs) setTabs(next);
   }, [sessions, listed, tabs, here, go]);
 
-  const shown = tabs.filter((one) => sessions.has(one));
+  const shown = tabs.filter((one) => sessions.has(splitTab(one).session));
   if (shown.length < 2 && here) return null;
   if (!shown.length) return null;
-  const close = (session: string): void => {
-    const [left, next] = closeTab(shown, session);
+  const close = (tab: string): void => {
+    const [left, next] = closeTab(shown, tab);
     setTabs(left);
-    if (session === here) go(next ? pathOf(next) : "/");
-    store.open.close(session);
+    if (tab === here) go(next ? pathOfTab(next) : "/");
+    const { session } = splitTab(tab);
+    if (left.every((one) => splitTab(one).session !== session)) store.open.close(session);
   };
   return (
     <nav className={styles.bar} aria-label="Open sessions">
@@ -63,23 +81,29 @@ export function Tabs() {
 }
 
 function Tab({ id, here, onClose }: { id: string; here: boolean; onClose: () => void }) {
-  const session = useAppState((state) => state.sessions.get(id));
-  const isNew = useAppState((state) => isUnread(state, id));
+  const { session: sessionId, conversation } = splitTab(id);
+  const session = useAppState((state) => state.sessions.get(sessionId));
+  const isNew = useAppState((state) => isUnread(state, sessionId));
   if (!session) return null;
-  const unread = !here && isNew;
+  const unread = !here && isNew && conversation === undefined;
+  const name = conversation === undefined ? nameOf(session) : `${nameOf(session)} (earlier)`;
   return (
     <li data-here={here || undefined} data-unread={unread || undefined}>
-      <Link href={pathOf(id)} aria-current={here ? "page" : undefined}>
-        <StateBadge state={session.state} />
+      <Link href={pathOfTab(id)} aria-current={here ? "page" : undefined}>
+        {conversation === undefined ? (
+          <SessionBadge session={session} />
+        ) : (
+          <StateBadge state="ended" />
+        )}
         <span className={styles.title}>
-          <Marked text={nameOf(session)} />
+          <Marked text={name} />
         </span>
         {unread && <span className="visually-hidden"> (unread)</span>}
       </Link>
       <button
         type="button"
         className="ghost small"
-        aria-label={`Close tab ${withMarks(nameOf(session))}`}
+        aria-label={`Close tab ${withMarks(name)}`}
         onClick={onClose}
       >
         ✕

@@ -21,11 +21,15 @@ export interface Activity {
   at: number;
 }
 
-/** An answer that is on its way to the hub. */
-export interface Sending {
-  state: "sending" | "failed";
-  error?: string;
-}
+/**
+ * An answer on its way to the hub: held back, so that it can be taken back; waiting for a connection,
+ * with the same; sent; or refused.
+ */
+export type Sending =
+  | { state: "held"; until: number }
+  | { state: "offline" }
+  | { state: "sending" }
+  | { state: "failed"; error: string };
 
 export interface AppState {
   connection: Connection;

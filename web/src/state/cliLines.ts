@@ -1,6 +1,6 @@
-// Single lines of the CLI, read for people: tasks, retries, compaction.
+// Single lines of the CLI, read for people: tasks, retries, compaction, placeholders.
 
-import { isObject, type JsonObject, number, text } from "./contentBlocks";
+import { isObject, type JsonObject, number, plainText, text } from "./contentBlocks";
 import type { NoteEntry, Task } from "./entries";
 
 /** A background task after another line about it. Only its first line has its own title. */
@@ -46,3 +46,11 @@ export function compactionOf(line: JsonObject): string {
     before !== undefined && after !== undefined ? `: ${before} tokens reduced to ${after}` : "";
   return `conversation compacted${sizes}`;
 }
+
+/** Whether a line of a transcript is the answer that the CLI puts behind a turn that was cut off. */
+export function isPlaceholder(line: unknown): boolean {
+  const message = isObject(line) && isObject(line.message) ? line.message : {};
+  return message.model === "<synthetic>" && plainText(message.content) === NO_ANSWER;
+}
+
+const NO_ANSWER = "No response requested.";

@@ -33,6 +33,8 @@ export interface ToolEntry extends Base {
   input: JsonObject;
   ended?: number;
   failed?: boolean;
+  /** Its run ended before it had a result: whether it took effect is unknown. */
+  interrupted?: boolean;
   result?: unknown;
   structured?: unknown;
   progress?: string;
@@ -61,6 +63,8 @@ export interface NoteEntry extends Base {
 export interface MarkEntry extends Base {
   kind: "mark";
   text: string;
+  /** The CLI's ids of the conversation that ends here, and of the one that begins. */
+  conversation?: { before: string; after: string };
 }
 export interface TurnEntry extends Base {
   kind: "turn";

@@ -1,6 +1,6 @@
 // One pass over events: how each of them changes a story. `story.ts` defines what a story is.
 import type { EventOf, HubEvent, Stored } from "../api/types";
-import { compactionOf, retryOf, taskOf } from "./cliLines";
+import { compactionOf, isPlaceholder, retryOf, taskOf } from "./cliLines";
 import {
   blocksOf,
   imagesOf,
@@ -42,6 +42,7 @@ export class StoryFold {
   private event(event: HubEvent): void {
     switch (event.kind) {
       case "said.recalled":
+        if (isPlaceholder(event.line)) return;
         if (event.run === IMPORTED) this.imported(event.line);
         if (isObject(event.line)) this.line(event.line);
         return;
@@ -103,6 +104,14 @@ export class StoryFold {
           "bad",
           `Budget of the ${event.scope} reached: ${event.spent} of ${event.limit} ${event.unit}.`,
         );
+      case "prompt.peer": {
+        const process = event.pid == null ? "an unknown process" : `process ${event.pid}`;
+        const who = event.name ? `${event.name}, ${process}` : process;
+        return this.draft.note(
+          "warn",
+          `Another Claude session (${who}) prompted: ${event.text ?? ""}`,
+        );
+      }
       case "alarm":
         return this.draft.note("bad", event.action ? `${event.text} ${event.action}` : event.text);
       case "alarm.ended":
@@ -112,11 +121,14 @@ export class StoryFold {
         return this.draft.mark(
           event.version ? `Claude Code ${event.version} started` : "agent started",
         );
+      case "run.cli_session":
+        return this.draft.inConversation(event.cli_session);
       case "run.ended":
         this.draft.closeAsks(
           (ask, last) => ask.opened.run === event.run && isUnanswered(ask, last),
           RUN_ENDED,
         );
+        this.draft.interruptTools();
         return this.draft.note(event.clean ? "plain" : "warn", `The agent ended. ${event.reason}`);
       case "run.link_lost":
         return this.draft.note("warn", `${event.reason} The agent may still be working.`);

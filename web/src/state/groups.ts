@@ -1,11 +1,15 @@
 // The list of sessions as a person sees it: filtered, and grouped by machine and project. Pure.
 import type { Session } from "../api/types";
+import { familiesOf, oneOfEach } from "./families";
 import { stateOf } from "./sessionStates";
 import { byUrgency, nameOf, projectOf } from "./sessions";
 
 export type Show = "active" | "waiting" | "all" | "archived";
 
-/** Folders and projects with their sessions, waiting ones first; pinned sessions before all others. */
+/**
+ * Folders and projects with their sessions, waiting ones first; pinned sessions before all others. Of a family
+ * there is one: the one that needs a person most.
+ */
 export function groupSessions(
   sessions: Session[],
   show: Show,
@@ -21,11 +25,17 @@ export function groupSessions(
     return wanted.every((word) => text.toLowerCase().includes(word));
   });
   fitting.sort(byUrgency);
+  const families = familiesOf(sessions);
+  const isPinned = ({ session, spec }: Session): boolean =>
+    spec.family
+      ? (families.get(spec.family) ?? []).some((member) => pins.has(member.session))
+      : pins.has(session);
+  const rows = oneOfEach(fitting);
   const groups = new Map<string, Session[]>();
-  const pinned = fitting.filter((session) => pins.has(session.session));
+  const pinned = rows.filter(isPinned);
   if (pinned.length) groups.set("Pinned", pinned);
-  for (const session of fitting) {
-    if (pins.has(session.session)) continue;
+  for (const session of rows) {
+    if (isPinned(session)) continue;
     const machine = session.machine && session.machine !== "local" ? `${session.machine}: ` : "";
     const place = machine + projectOf(session);
     groups.set(place, [...(groups.get(place) ?? []), session]);

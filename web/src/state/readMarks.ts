@@ -24,12 +24,13 @@ export function lastSeq(
   return head === undefined ? undefined : Math.max(head, activity.get(session)?.seq ?? 0);
 }
 
-/** Whether something has happened in a session since it was read. */
+/** Whether something that tells a person anything has happened in a session since it was read. */
 export function isUnread(
-  state: Pick<AppState, "sessions" | "activity" | "read">,
+  { sessions, activity, read }: Pick<AppState, "sessions" | "activity" | "read">,
   session: string,
 ): boolean {
-  return (lastSeq(state, session) ?? 0) > (lookup(state.read, session) ?? 0);
+  const news = Math.max(sessions.get(session)?.news ?? 0, activity.get(session)?.seq ?? 0);
+  return news > (lookup(read, session) ?? 0);
 }
 
 /** The session is on the screen: all of it that is known counts as read. */

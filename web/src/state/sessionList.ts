@@ -7,6 +7,15 @@ import { type Slice, withoutEntry } from "./observable";
 import { mergeSessions, NO_SESSIONS } from "./sessions";
 
 const PAGE = 200;
+/** Events that tell a person nothing by themselves; a restart of the hub brings some. */
+const QUIET: ReadonlySet<string> = new Set([
+  "run.link_lost",
+  "run.link_found",
+  "run.state",
+  "offers.changed",
+  "mcp.changed",
+  "context.changed",
+]);
 
 export class SessionList {
   constructor(private readonly state: Slice<Pick<AppState, "sessions" | "activity" | "listed">>) {}
@@ -38,7 +47,7 @@ export class SessionList {
     const activity = new Map(this.state.get().activity);
     const changed = new Set<string>();
     for (const { session, seq, at, event } of events) {
-      activity.set(session, { seq, at });
+      if (!QUIET.has(event.kind)) activity.set(session, { seq, at });
       if (event.kind === "session.deleted") sessions = withoutEntry(sessions, session);
       if (event.kind === "offers.changed" && sessions.get(session)?.offers) changed.add(session);
     }

@@ -2,7 +2,7 @@
 import type { SessionState } from "../api/types";
 import { lookup } from "./lookup";
 
-export type Tone = "wait" | "work" | "bad" | "idle" | "ended";
+export type Tone = "wait" | "work" | "bad" | "good" | "idle" | "ended";
 
 export interface StateInfo {
   label: string;

@@ -26,7 +26,10 @@ export class Store {
 
   constructor(url: string) {
     this.stream = new Stream(url, {
-      connection: (connection) => this.state.set({ connection }),
+      connection: (connection) => {
+        this.state.set({ connection });
+        if (connection === "online") this.asks.connected();
+      },
       ready: () => void this.synchronize(),
       reset: () => this.forgetJournal(),
       gap: (session) => this.open.reload(session),
@@ -52,9 +55,17 @@ export class Store {
       }
     }
     this.stream.start();
+    window.addEventListener("pagehide", this.asks.sendAllHeld);
+    document.addEventListener("visibilitychange", this.hidden);
   }
 
+  private readonly hidden = (): void => {
+    if (document.visibilityState === "hidden") this.asks.sendAllHeld();
+  };
+
   stop(): void {
+    window.removeEventListener("pagehide", this.asks.sendAllHeld);
+    document.removeEventListener("visibilitychange", this.hidden);
     this.stream.stop();
   }
 

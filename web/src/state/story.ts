@@ -20,6 +20,8 @@ export interface Story {
   /** How many blocks of each message are complete: a block's number is its key, also in live text. */
   blocks: ReadonlyMap<string, number>;
   tasks: ReadonlyMap<string, Task>;
+  /** The CLI's id of the conversation at its end, if its events tell it. */
+  conversation?: string;
 }
 
 export const EMPTY_STORY: Story = {
@@ -49,6 +51,21 @@ export function refoldStory(known: Story, events: readonly Stored[]): Story {
     return old && isEqual(old, entry) ? old : entry;
   });
   return { ...story, entries };
+}
+
+/** The entries of an earlier conversation of the session; undefined while its end is not loaded. */
+export function earlierConversation(
+  entries: readonly Entry[],
+  conversation: string,
+): readonly Entry[] | undefined {
+  const end = entries.findLastIndex(
+    (one) => one.kind === "mark" && one.conversation?.before === conversation,
+  );
+  if (end < 0) return undefined;
+  const start = entries.findLastIndex(
+    (one, index) => index < end && one.kind === "mark" && one.conversation !== undefined,
+  );
+  return entries.slice(start + 1, end);
 }
 
 /** Whether two JSON values are equal. */

@@ -87,6 +87,15 @@ export class StoryDraft {
     this.add({ kind: "mark", ...this.base(), text });
   }
 
+  /** What follows belongs to this conversation of the CLI; a change is marked. */
+  inConversation(after: string): void {
+    const before = this.story.conversation;
+    this.story.conversation = after;
+    if (before === undefined || before === after) return;
+    const text = "New conversation";
+    this.add({ kind: "mark", ...this.base(), text, conversation: { before, after } });
+  }
+
   /** A queued prompt moves to where its turn begins, and does not stay in the turn before. */
   moveToTurn(id: string): void {
     const key = `prompt:${id}`;
@@ -148,6 +157,18 @@ export class StoryDraft {
         this.changeTool(id, { refusals: [...(entry.refusals ?? []), refusal] });
         return;
       }
+    }
+  }
+
+  /** Calls without a result when their run ends. A result that comes later is made up by the CLI. */
+  interruptTools(): void {
+    for (const parent of ["", ...this.story.threads.keys(), ...this.open.keys()]) {
+      const entries = parent ? this.thread(parent) : this.story.entries;
+      entries.forEach((entry, index) => {
+        if (entry.kind === "tool" && entry.ended === undefined) {
+          entries[index] = { ...entry, interrupted: true };
+        }
+      });
     }
   }
 

@@ -2,7 +2,8 @@
 //
 // Each session that was opened has a tab of its own. A CLI that connects again under another
 // session id is another session: it gets a tab beside the one that has ended. A tab without a
-// conversation waits for a CLI, and is reused by the one that connects in its folder.
+// conversation waits for a CLI, and is reused by the one that connects in its folder. A CLI that begins
+// another conversation in its session (`/clear`) leaves the earlier one in a tab beside it.
 import type { Session } from "../api/types";
 import { folderOf, type Sessions } from "./sessions";
 
@@ -28,6 +29,31 @@ export function openTab(tabs: Tabs, session: string): Tabs {
   return tabs.includes(session) ? tabs : [...tabs, session];
 }
 
+/** A tab is a session's id; for an earlier conversation, with the CLI's id of it after a blank. */
+export function splitTab(tab: string): { session: string; conversation?: string } {
+  const [session = "", conversation] = tab.split(" ");
+  return conversation === undefined ? { session } : { session, conversation };
+}
+
+/** The path of a tab's page. */
+export function pathOfTab(tab: string): string {
+  return `/s/${tab.split(" ").map(encodeURIComponent).join("/")}`;
+}
+
+/** The tab of a page, if it has one. */
+export function tabOfPath(path: string): string | undefined {
+  if (!path.startsWith("/s/")) return undefined;
+  return path.slice(3).split("/").map(decodeURIComponent).join(" ");
+}
+
+/** The tabs with one for the conversation that a session has left, before the session's own. */
+export function keepConversation(tabs: Tabs, session: string, left: string): Tabs {
+  const tab = `${session} ${left}`;
+  const at = tabs.indexOf(session);
+  if (at < 0 || tabs.includes(tab)) return tabs;
+  return [...tabs.slice(0, at), tab, ...tabs.slice(at)];
+}
+
 /** The tabs without this one, and the session that is shown next. */
 export function closeTab(tabs: Tabs, session: string): [Tabs, string | undefined] {
   const at = tabs.indexOf(session);
@@ -47,6 +73,11 @@ export function addNewSession(
   session: Session,
 ): [Tabs, string | undefined] {
   if (tabs.includes(session.session)) return [tabs, undefined];
+  // A fork is shown beside the session that it comes from.
+  const parent = session.parent ? tabs.indexOf(session.parent) + 1 : 0;
+  if (parent > 0) {
+    return [[...tabs.slice(0, parent), session.session, ...tabs.slice(parent)], undefined];
+  }
   const beside = tabs.filter((one) => {
     const tab = sessions.get(one);
     return tab && tab.machine === session.machine && folderOf(tab) === folderOf(session);

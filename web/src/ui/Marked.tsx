@@ -7,7 +7,11 @@ const HINT = "Invisible in the text itself";
 /** One mark. It names the character in words; its colour only makes it easier to find. */
 export function Mark({ segment }: { segment: Segment }) {
   return (
-    <span className="hidden-mark" data-true={segment.text} title={HINT}>
+    <span
+      className="hidden-mark"
+      data-true={segment.text}
+      title={segment.like ? `Looks like ${segment.like}, and is another character` : HINT}
+    >
       {segment.mark}
     </span>
   );
@@ -15,7 +19,7 @@ export function Mark({ segment }: { segment: Segment }) {
 
 /** A text from an agent with its invisible characters marked. In code, the order of characters is fixed too. */
 export const Marked = memo(function Marked({ text, code }: { text: string; code?: boolean }) {
-  const pieces = useMemo(() => segmentsOf(text), [text]);
+  const pieces = useMemo(() => segmentsOf(text, code), [text, code]);
   return (
     <bdi className="marked" data-code={code || undefined} dir="ltr">
       {renderSegments(pieces)}

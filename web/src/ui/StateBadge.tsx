@@ -1,9 +1,20 @@
-import type { SessionState } from "../api/types";
-import { stateOf } from "../state/sessionStates";
+import type { Session, SessionState } from "../api/types";
+import { doingOf } from "../state/doing";
+import { stateOf, type Tone } from "../state/sessionStates";
 
 /** A session's state, in colour and in words. */
 export function StateBadge({ state }: { state: SessionState }) {
   const { label, tone } = stateOf(state);
+  return <Badge label={label} tone={tone} />;
+}
+
+/** The same, with what the state alone does not tell: failed, needs login, a limit and its end. */
+export function SessionBadge({ session }: { session: Session }) {
+  const { label, tone } = doingOf(session, false);
+  return <Badge label={label} tone={tone} />;
+}
+
+function Badge({ label, tone }: { label: string; tone: Tone }) {
   return (
     <span className="badge" data-tone={tone}>
       <span className="dot" aria-hidden="true" />

@@ -2,11 +2,14 @@
 //
 // The texts come from an agent, and a person decides by them. `src/quarterdeck/domain/marks.py` has
 // the same table and rules for the terminal; tests/fixtures/marks.json checks that both behave alike.
+import { looksLike, suspicious } from "./lookAlikes";
 
 /** A piece of a text. `text` is the original; `mark`, if there is one, is shown in its place. */
 export interface Segment {
   text: string;
   mark?: string;
+  /** The ASCII character that it looks like, if that is why it is marked. */
+  like?: string;
 }
 
 /** The longest run of blanks that is shown as it is: at the beginning of a line, and elsewhere. */
@@ -72,8 +75,33 @@ function classOf(ranges: readonly (readonly [number, number])[]): string {
   return ranges.map(([a, b]) => `\\u{${a.toString(16)}}-\\u{${b.toString(16)}}`).join("");
 }
 
-/** A text in pieces; their `text` joined is the text. */
-export function segmentsOf(text: string): Segment[] {
+/**
+ * A text in pieces; their `text` joined is the text. In code, every character that looks like another is
+ * marked; in prose, only those within a word of ASCII letters.
+ */
+export function segmentsOf(text: string, code = false): Segment[] {
+  return hiddenSegments(text).flatMap((one) =>
+    one.mark === undefined ? withLookAlikes(one.text, code) : [one],
+  );
+}
+
+function withLookAlikes(text: string, code: boolean): Segment[] {
+  const places = suspicious(text, code);
+  if (!places.length) return [{ text }];
+  const found: Segment[] = [];
+  let from = 0;
+  for (const at of places) {
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    if (at > from) found.push({ text: text.slice(from, at) });
+    const mark = `⟨U+${hex(character.codePointAt(0) ?? 0)}⟩`;
+    found.push({ text: character, mark, like: looksLike(character) ?? "" });
+    from = at + character.length;
+  }
+  if (from < text.length) found.push({ text: text.slice(from) });
+  return found;
+}
+
+function hiddenSegments(text: string): Segment[] {
   const found: Segment[] = [];
   const add = (piece: string, mark?: string): void => {
     const last = found.at(-1);
@@ -119,19 +147,19 @@ export function lineCount(text: string): number {
 }
 
 /** The text with marks in it, for places that take no elements: labels and tooltips. */
-export function withMarks(text: string): string {
-  return segmentsOf(text)
+export function withMarks(text: string, code = false): string {
+  return segmentsOf(text, code)
     .map((one) => one.mark ?? one.text)
     .join("");
 }
 
-export function hasMarks(text: string): boolean {
-  return segmentsOf(text).some((one) => one.mark !== undefined);
+export function hasMarks(text: string, code = false): boolean {
+  return segmentsOf(text, code).some((one) => one.mark !== undefined);
 }
 
 /** JSON with every such character escaped: the same value, and all of it is visible while editing. */
 export function escapedJson(json: string): string {
-  return segmentsOf(json)
+  return segmentsOf(json, true)
     .map(({ text, mark }) =>
       mark?.startsWith("⟨")
         ? text.replace(/[\s\S]/g, (unit) => `\\u${hex(unit.charCodeAt(0))}`)

@@ -1,11 +1,14 @@
-// What a person has chosen for this browser: notifications, sound, theme.
+// What a person has chosen for this browser: notifications, sound, theme, keys.
 import { subscribe, unsubscribe } from "./push";
 
 export type Preference = "notify" | "push" | "sound";
-export type Theme = "system" | "light" | "dark";
+export const THEMES = ["system", "light", "dark", "contrast"] as const;
+export type Theme = (typeof THEMES)[number];
 
 const PREFERENCE = "quarterdeck.preference.";
 const THEME = "quarterdeck.theme";
+const KEYS = "quarterdeck.keys";
+const UNDO = "quarterdeck.undo";
 
 export const isEnabled = (preference: Preference): boolean =>
   localStorage.getItem(PREFERENCE + preference) === "yes";
@@ -21,7 +24,8 @@ export async function setPreference(preference: Preference, on: boolean): Promis
   return on;
 }
 
-export const theme = (): Theme => (localStorage.getItem(THEME) as Theme | null) ?? "system";
+export const theme = (): Theme =>
+  THEMES.find((one) => one === localStorage.getItem(THEME)) ?? "system";
 
 export function setTheme(chosen: Theme): void {
   if (chosen === "system") localStorage.removeItem(THEME);
@@ -33,6 +37,28 @@ export function applyTheme(): void {
   const chosen = theme();
   if (chosen === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = chosen;
+}
+
+/** Whether single keys are commands; somebody who dictates, or a keyboard that misfires, needs them off. */
+export const keysEnabled = (): boolean => localStorage.getItem(KEYS) !== "off";
+
+export function setKeysEnabled(on: boolean): void {
+  if (on) localStorage.removeItem(KEYS);
+  else localStorage.setItem(KEYS, "off");
+}
+
+/** The times to undo an answer that can be chosen, in seconds. */
+export const UNDO_CHOICES: readonly number[] = [0, 5, 10];
+const UNDO_DEFAULT = 5;
+
+/** In seconds: how long an answer that matters can be taken back. 0 sends it at once. */
+export function undoSeconds(): number {
+  const chosen = Number(localStorage.getItem(UNDO) ?? UNDO_DEFAULT);
+  return UNDO_CHOICES.includes(chosen) ? chosen : UNDO_DEFAULT;
+}
+
+export function setUndoSeconds(seconds: number): void {
+  localStorage.setItem(UNDO, String(seconds));
 }
 
 /** Two soft tones. */

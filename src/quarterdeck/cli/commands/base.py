@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn, ParamSpe
 
 import typer
 
+from quarterdeck.cli.commands.groups import GroupedHelp
 from quarterdeck.runtime.agent_process import FREE, refuse_agents
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ P = ParamSpec("P")
 
 app = typer.Typer(
     name="quarterdeck",
+    cls=GroupedHelp,
     help="Drive Claude Code from the terminal, from scripts and from Python.",
     no_args_is_help=True,
     add_completion=False,
@@ -114,12 +116,26 @@ class HubOptions(NamedTuple):
         bool, typer.Option("--insecure", help="Allow plain HTTP to a hub on another machine.")
     ] = False
 
+    ca_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--ca-file",
+            metavar="FILE",
+            help="Trust only this certificate authority for --hub, a PEM file.",
+        ),
+    ] = None
+
     @property
     def target(self) -> Target:
         """The hub, as the commands take it."""
         from quarterdeck.cli.hub.target import Target
 
-        return Target(hub=self.hub, token_file=self.token_file, insecure=self.insecure)
+        return Target(
+            hub=self.hub,
+            token_file=self.token_file,
+            insecure=self.insecure,
+            ca_file=self.ca_file,
+        )
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
@@ -138,6 +154,22 @@ Config = Annotated[
         help="The configuration file; by default quarterdeck.toml in the data folder.",
     ),
 ]
+
+
+class ServeOptions(NamedTuple):
+    """What `serve` and `relay` have in common."""
+
+    no_login_link: Annotated[
+        bool, typer.Option("--no-login-link", help="Print no login link: the output is kept.")
+    ] = False
+    no_runner: Annotated[
+        bool, typer.Option("--no-runner", help="Run no agents on this machine.")
+    ] = False
+
+    @property
+    def arguments(self) -> dict[str, bool]:
+        """As `run_serve` takes them."""
+        return {"runner": not self.no_runner, "with_link": not self.no_login_link}
 
 
 class LaunchOptions(NamedTuple):

@@ -7,10 +7,20 @@ from typing import Annotated
 
 import typer
 
-from quarterdeck.cli.commands.base import Config, HubOptions, Json, add_group, app, finish, spread
+from quarterdeck.cli.commands.base import (
+    Config,
+    HubOptions,
+    Json,
+    ServeOptions,
+    add_group,
+    app,
+    finish,
+    spread,
+)
 
 
 @app.command("serve")
+@spread
 def _serve(
     config: Config = None,
     host: Annotated[
@@ -25,6 +35,12 @@ def _serve(
     ] = None,
     key: Annotated[
         Path | None, typer.Option("--key", help="Its private key, if it is in another file.")
+    ] = None,
+    tls: Annotated[
+        str | None,
+        typer.Option(
+            "--tls", metavar="auto", help="auto: make certificates, and say how to trust them."
+        ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
@@ -52,12 +68,8 @@ def _serve(
         bool,
         typer.Option("--insecure", help="Allow plain HTTP on an address that others can reach."),
     ] = False,
-    no_login_link: Annotated[
-        bool, typer.Option("--no-login-link", help="Print no login link: the output is kept.")
-    ] = False,
-    no_runner: Annotated[
-        bool, typer.Option("--no-runner", help="Run no agents on this machine.")
-    ] = False,
+    *,
+    serving: ServeOptions,
 ) -> None:
     """Serve the hub: many agents, used from a browser, a terminal and programs.
 
@@ -72,6 +84,7 @@ def _serve(
         "port": ("--port", port),
         "certificate": ("--certificate", certificate and str(certificate.absolute())),
         "key": ("--key", key and str(key.absolute())),
+        "tls": ("--tls", tls),
         "hosts": ("--allow-host", allow_host),
         "origins": ("--allow-origin", allow_origin),
         "proxies": ("--proxy", proxy),
@@ -82,12 +95,7 @@ def _serve(
         for name, (flag, value) in flags.items()
         if value is not None and value != []
     }
-    finish(
-        run_serve,
-        Configuration(config, overrides=overrides),
-        runner=not no_runner,
-        with_link=not no_login_link,
-    )
+    finish(run_serve, Configuration(config, overrides=overrides), **serving.arguments)
 
 
 @app.command("stop")
@@ -150,6 +158,10 @@ def _runner(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow plain HTTP to a hub on another machine.")
     ] = False,
+    ca_file: Annotated[
+        Path | None,
+        typer.Option("--ca-file", help="Trust only this certificate authority, a PEM file."),
+    ] = None,
 ) -> None:
     """Run agents on this machine for a hub elsewhere. Ctrl-C stops the runner and its agents."""
     from quarterdeck.cli.hub.processes import run_runner
@@ -159,6 +171,7 @@ def _runner(
         "--memory-floor": memory_floor,
         "--log-level": log_level,
         "--log-format": log_format,
+        "--ca-file": ca_file and ca_file.absolute(),
     }
     finish(run_runner, hub, token_file, machine, home, options, insecure=insecure)
 

@@ -91,6 +91,13 @@ def _new(
     api_billing: Annotated[
         bool, typer.Option("--api-billing", help="Pass the runner's API key to the CLI.")
     ] = False,
+    agents: Annotated[
+        bool, typer.Option("--agents", help="It may start other agents, and direct them.")
+    ] = False,
+    cross_session: Annotated[
+        bool,
+        typer.Option("--cross-session", help="Other Claude sessions of the user may prompt it."),
+    ] = False,
     at: HubOptions,
 ) -> None:
     """Create a session, start its agent, and print its id; or attach to it."""
@@ -121,6 +128,8 @@ def _new(
         restart="faults" if restart is None else restart,
         env=values.variables(launch.env or []),
         api_billing=api_billing,
+        agents=agents,
+        cross_session=cross_session,
     )
     finish(run_new, spec, prompt, cli_session, target, attach=attach)
 
@@ -183,6 +192,18 @@ def _attach(
     from quarterdeck.cli.hub.attach import run_attach
 
     finish(run_attach, session, at.target, notify=None if no_notify else notify)
+
+
+@app.command("top")
+@spread
+def _top(*, at: HubOptions) -> None:
+    """Show sessions, open questions and one session on the whole screen, and answer them.
+
+    Ctrl-Q leaves. The agents keep running.
+    """
+    from quarterdeck.cli.hub.top import run_top
+
+    finish(run_top, at.target)
 
 
 @app.command("interrupt")

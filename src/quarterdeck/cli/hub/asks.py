@@ -13,12 +13,15 @@ from msgspec import Raw
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.spec import file_or_json
-from quarterdeck.cli.hub.target import Target, connect, find_ask, find_session
+from quarterdeck.cli.hub.target import Target, connect, find_ask, find_session, short_asks
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.permission_text import in_words
+from quarterdeck.cli.terminal.session_text import session_name
 from quarterdeck.cli.terminal.text import age, marked_lines
+from quarterdeck.client.calls import HubRefused
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.domain.structs import ABSENT, Value
@@ -35,6 +38,7 @@ from quarterdeck.protocol.commands import (
     SkipAnswer,
 )
 from quarterdeck.protocol.events import AskKind, AskOpened
+from quarterdeck.protocol.views import AskView
 from quarterdeck.wire.requests import CanUseTool, decode_request
 from quarterdeck.wire.tools import Question, one_line, parse_questions
 
@@ -62,7 +66,7 @@ class AnswerArguments(Value):
 def run_asks(session: str | None, target: Target, *, json_output: bool) -> int:
     """List the open questions, oldest first."""
     client = connect(target)
-    cards = client.asks(find_session(client, session) if session else None)
+    cards = client.asks(find_session(client, session) if session else None, ended=True)
     if json_output:
         print_json(cards)
         return Exit.SUCCESS
@@ -70,14 +74,32 @@ def run_asks(session: str | None, target: Target, *, json_output: bool) -> int:
         consoles.stderr().print(Text("no open questions"))
     console = consoles.stdout()
     now = time.time() * 1000
+    ids = short_asks(card.opened.ask for card in cards)
+    width = max(map(len, ids.values()), default=0)
+    names = _names(client, cards)
     for card in cards:
-        line = Text.assemble((card.opened.ask, "cyan"), f"  {card.opened.ask_kind.value:<9}")
-        line.append(f"  {age(now - card.at):>6}", "dim")
+        line = Text(f"{ids[card.opened.ask]:<{width}}", "cyan")
+        line.append(f"  {names[card.session]}", "bold")
+        line.append(f"  {card.opened.ask_kind.value}  {age(now - card.at)}", "dim")
         line.append(f"  {one_line(card.opened.tool, 40)}: {one_line(card.opened.title, 300)}")
         console.print(line, soft_wrap=True)
+        if card.ended:
+            note = "its agent has ended; an answer resumes the session"
+            console.print(Text(f"    {note}", "yellow"), soft_wrap=True)
         for more in _more(card.opened):
             console.print(Text(f"    {more}", "dim"), soft_wrap=True)
     return Exit.SUCCESS
+
+
+def _names(client: BlockingClient, cards: tuple[AskView, ...]) -> dict[str, str]:
+    """The names of the sessions that ask, by their ids; its folder's for one without a name."""
+    names: dict[str, str] = {}
+    for session in {card.session for card in cards}:
+        try:
+            names[session] = session_name(client.session(session))
+        except HubRefused:
+            names[session] = "(deleted)"
+    return names
 
 
 def _more(opened: AskOpened) -> list[str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from uuid import uuid4
 
@@ -24,10 +26,12 @@ from quarterdeck.cli.hub.notify import Notifier, run_program
 from quarterdeck.cli.hub.story import Story
 from quarterdeck.cli.hub.target import Target, address_later, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.footer import footer_for
 from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import state_text
+from quarterdeck.cli.terminal.typing import Typing, tick, typing_for
 from quarterdeck.client import Feed, HubRefused
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
 from quarterdeck.protocol import events as ev
@@ -35,11 +39,22 @@ from quarterdeck.protocol.commands import AnswerAsk, Interrupt, SendPrompt
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.stream_frames import Live
 from quarterdeck.protocol.views import AskView, EventShape, SessionShape
+from quarterdeck.runtime.tasks import background_tasks
+from quarterdeck.wire.tools import one_line
 
 MARK = "> "
 HISTORY = 300
 """Earlier events that are shown."""
 LEAVE_WORDS = frozenset({"/exit", "/quit", "/detach"})
+_BUSY = frozenset(
+    {
+        SessionState.STARTING,
+        SessionState.WORKING,
+        SessionState.COMPACTING,
+        SessionState.RETRYING,
+        SessionState.LIMITED,
+    }
+)
 _AT_REST = frozenset({SessionState.IDLE, SessionState.ENDED})
 _CLEAR_LINE = "\r\x1b[K"
 
@@ -78,17 +93,27 @@ class _Attached:
         self._console = consoles.stdout()
         self._notifier = Notifier(self._console.file, self._name, self._start, always=notify)
         self._tasks: TaskGroup | None = None
-        self._screen = Screen(self._console)
+        self._footer = footer_for(self._console)
+        self._screen = Screen(self._console, self._footer)
         self._story = Story(self._screen, dialogues=True)
         self._keys = Keys(sys.stdin.fileno())
+        self._typing = typing_for(self._keys, self._footer)
         self._keyboard = Keyboard(
-            self._console, self._keys, self._screen, settle=anyio.lowlevel.checkpoint
+            self._console,
+            self._keys,
+            self._screen,
+            settle=anyio.lowlevel.checkpoint,
+            typing=self._typing,
         )
         where = partial(address_later, target)
         self._feed = Feed(where, shape.session, max(0, shape.head - HISTORY), self)
         self._state = shape.state
         self._open = {card.opened.ask: card.opened for card in asks}
+        self._asked = anyio.Event()
+        self._typed = anyio.Event()
+        self._unsent: list[str] = []
         self._caught_up = anyio.Event()
+        self._early: list[Live] = []
         self._reading: anyio.CancelScope | None = None
         self._asking: tuple[str, anyio.CancelScope] | None = None
         self._interrupts = 0
@@ -103,16 +128,30 @@ class _Attached:
             self._tasks, self._everything = tasks, tasks.cancel_scope
             tasks.start_soon(self._signals)
             tasks.start_soon(self._converse)
+            if self._footer is not None:
+                tasks.start_soon(tick, self._footer)
             try:
                 await self._feed.run()
             except (QuarterdeckError, OutputClosed) as error:
                 self._error = error  # raised below, outside of the group
+            finally:
+                self._leave_terminal()
             tasks.cancel_scope.cancel()
         if self._error is not None:
             self._screen.end_line()
             raise self._error
+        for text in self._unsent:
+            self._screen.note(f"not sent: {one_line(text, 200)}", "yellow")
         self._screen.note(f"left; the agent keeps running: quarterdeck attach {self._session}")
         return self._code
+
+    def _leave_terminal(self) -> None:
+        """The terminal is as it was before."""
+        with suppress(OutputClosed):
+            if self._typing is not None:
+                self._typing.release_terminal()
+            if self._footer is not None:
+                self._footer.close()
 
     # --- what the feed tells -------------------------------------------------------------------
 
@@ -121,14 +160,18 @@ class _Attached:
         for shape in shapes:
             self._story.show(shape)
             self._note_state(shape.event)
+            self._show_work(shape.at)
             if shape.seq > self._head:
                 self._note_question(shape.event)
                 self._notifier.observe(shape.event)
         self._settle_in()
 
     def live(self, frame: Live) -> None:
-        """Show text that is being written."""
-        self._story.live(frame)
+        """Show text that is being written, after what was there before it."""
+        if self._caught_up.is_set():
+            self._story.live(frame)
+        else:
+            self._early.append(frame)
 
     def view(self, shape: SessionShape) -> None:
         """Not asked for: the terminal shows events."""
@@ -149,6 +192,9 @@ class _Attached:
     def _settle_in(self) -> None:
         if self._feed.seen >= self._head:
             self._caught_up.set()
+            early, self._early = self._early, []
+            for frame in early:
+                self._story.live(frame)
 
     def _note_state(self, event: ev.Event) -> None:
         match event:
@@ -165,10 +211,23 @@ class _Attached:
             case _:
                 pass
 
+    def _show_work(self, at: int) -> None:
+        """Show in the footer what the agent does, and since when."""
+        if self._footer is None:
+            return
+        if self._state in _BUSY:
+            if not self._footer.working:
+                self._footer.begin_work(state_text(self._state), time.time() - at / 1000)
+            elif self._state is not SessionState.WORKING:
+                self._footer.say(state_text(self._state))
+        else:
+            self._footer.end_work()
+
     def _note_question(self, event: ev.Event) -> None:
         match event:
             case ev.AskOpened(ask=ask):
                 self._open[ask] = event
+                self._asked.set()
                 if self._reading is not None:
                     self._reading.cancel()
             case ev.AskAnswered(ask=ask, by=by, allowed=allowed):
@@ -196,16 +255,52 @@ class _Attached:
     async def _converse(self) -> None:
         await self._caught_up.wait()
         try:
-            while True:
-                if self._open:
-                    await self._ask(next(iter(self._open.values())))
-                elif (text := await self._read_prompt()) is None:
-                    break
-                elif text.strip():
-                    await self._send(text)
-        except OutputClosed as error:
-            self._error = error
+            if self._typing is None:
+                await self._take_turns()
+            else:
+                async with background_tasks() as tasks:
+                    tasks.start_soon(self._ask_all)
+                    tasks.start_soon(self._send_all)
+                    await self._read_all(self._typing)
+        except* OutputClosed:
+            self._error = OutputClosed()
         self._everything.cancel()
+
+    async def _take_turns(self) -> None:
+        """Where the prompt line cannot be kept: questions interrupt it."""
+        while True:
+            if self._open:
+                await self._ask(next(iter(self._open.values())))
+            elif (text := await self._read_prompt()) is None:
+                return
+            elif text.strip():
+                await self._send(text)
+
+    async def _ask_all(self) -> None:
+        """Ask each question, when nothing is half typed."""
+        while True:
+            while self._open:
+                await self._ask(next(iter(self._open.values())))
+            self._asked = anyio.Event()
+            await self._asked.wait()
+
+    async def _read_all(self, typing: Typing) -> None:
+        """Read what is typed, until the person leaves."""
+        typing.typed = self._notifier.note_typing
+        while (text := await typing.line()) is not None and text.strip() not in LEAVE_WORDS:
+            if text.strip():
+                self._screen.echo_prompt(text)
+                self._unsent.append(text)
+                self._typed.set()
+
+    async def _send_all(self) -> None:
+        """Send what was typed, in its order. A hub that is away does not stop the typing."""
+        while True:
+            while self._unsent:
+                await self._send(self._unsent[0])
+                del self._unsent[0]
+            self._typed = anyio.Event()
+            await self._typed.wait()
 
     async def _ask(self, opened: ev.AskOpened) -> None:
         with anyio.CancelScope() as scope:

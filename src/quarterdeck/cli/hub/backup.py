@@ -3,9 +3,10 @@
 They work on the data folder itself. A backup can be made while the hub runs; for a restore the hub
 and all its agents must be stopped, because events since the backup would not fit.
 
-A backup contains the journal, access (`access.json`, `cli.secret`), policies and grants, and the
-secret of webhooks. It does not contain what is created again when it is missing (the search index,
-the tokens of this machine's commands and runner), nor the configuration, which is the user's file.
+A backup contains the journal, access (`access.json`, `cli.secret`), policies and grants, the
+secret of webhooks, and the schedules that people made. It does not contain what is created again
+when it is missing (the search index, the tokens of this machine's commands and runner), nor the
+configuration, which is the user's file.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from quarterdeck.service.local_hub import (
 )
 
 KEPT = re.compile(
-    r"access\.json|cli\.secret|webhook\.secret|grants\.json|policy\.toml"
+    r"access\.json|cli\.secret|cli-tokens\.json|webhook\.secret|grants\.json|policy\.toml"
+    r"|schedules\.json"
     r"|policies/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\.toml"
 )
 """The files besides the journal. No other name in a backup is ever written."""

@@ -8,7 +8,6 @@ Owns one request at a time. What a call is, and what its answer means, is known 
 from __future__ import annotations
 
 import http.client
-import ssl
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ from quarterdeck.domain.errors import LinkRefused
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.shapes import EventPage, SessionChanges
 from quarterdeck.protocol.views import AskView, EventShape, MachineView, SessionShape
+from quarterdeck.runtime.client_tls import client_context
 
 SECONDS = 60.0
 """For one answer. The slowest, a stop, waits for a CLI to end by itself."""
@@ -82,9 +82,9 @@ class BlockingClient:
         """The audit log, oldest entry first."""
         return self._paged(lambda number: calls.audit(session, number), 0)
 
-    def asks(self, session: str | None = None) -> tuple[AskView, ...]:
-        """The open questions, oldest first."""
-        return self.call(calls.asks(session)).asks
+    def asks(self, session: str | None = None, *, ended: bool = False) -> tuple[AskView, ...]:
+        """The open questions, oldest first; also (`ended`) those whose agent has ended."""
+        return self.call(calls.asks(session, ended=ended)).asks
 
     def machines(self) -> tuple[MachineView, ...]:
         """The machines that run agents, or did."""
@@ -101,7 +101,7 @@ class BlockingClient:
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._secure:
-            context = ssl.create_default_context()
+            context = client_context(self.where.ca_file)
             return http.client.HTTPSConnection(
                 self._host, self._port, timeout=self._seconds, context=context
             )

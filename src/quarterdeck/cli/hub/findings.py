@@ -16,7 +16,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from quarterdeck import __version__
+from quarterdeck.cli.hub.inbound_findings import look_at_inbound
 from quarterdeck.cli.hub.target import Target, connect
+from quarterdeck.cli.hub.telegram_findings import look_at_telegram
 from quarterdeck.cli.local.config import problems_of
 from quarterdeck.cli.local.findings import Finding, Level
 from quarterdeck.config.settings import Settings
@@ -29,7 +31,7 @@ from quarterdeck.protocol.views import MachineView
 from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.config_file import Configuration
-from quarterdeck.service.local_hub import RUNNER, HubState, live_hub
+from quarterdeck.service.local_hub import RUNNER, TLS_FOLDER, HubState, live_hub
 
 MIB = 1024 * 1024
 LITTLE_DISK, NO_DISK = 1024 * MIB, 100 * MIB
@@ -37,6 +39,9 @@ LITTLE_DISK, NO_DISK = 1024 * MIB, 100 * MIB
 
 CLOCK_MS = 5000
 """Clocks that differ by more make the times of events misleading."""
+
+ENDS_SOON = 7 * 86400.0
+"""A certificate that is renewed in time never has so little left."""
 
 RELEASED = 1767225600.0
 """2026: an earlier clock is wrong, and breaks certificates and tokens."""
@@ -51,12 +56,13 @@ def look_at_hub(config: Path | None = None) -> list[Finding]:
         return [Finding("data", Level.PROBLEM, str(error))]
     settings = _settings(config)
     findings += [*_data(home), *_disk(home), *_config(config), *_policy(home, settings), *_clock()]
-    findings += _web()
+    findings += [*_relay(settings), *look_at_inbound(settings)]
+    findings += [*_web(), *_tls(home, settings)]
     hub = live_hub(home)
     findings += [*_hub(hub), *_port(settings, hub), *_runner(home, hub)]
     if hub is not None:
         findings += _machines(hub)
-    return findings
+    return [*findings, *look_at_telegram(home, settings, running=hub is not None)]
 
 
 def _data(home: Path) -> Iterable[Finding]:
@@ -136,6 +142,23 @@ def _policy(home: Path, settings: Settings) -> Iterable[Finding]:
         yield Finding("policy", Level.OK, f"{file} is valid")
 
 
+def _relay(settings: Settings) -> Iterable[Finding]:
+    relay = settings.relay
+    if not relay.enabled:
+        return
+    if not relay.allow_origins:
+        yield Finding("relay", Level.OK, "on; every frontend needs a token")
+        return
+    may = "read every session" if relay.role == "viewer" else "prompt agents and answer for you"
+    yield Finding(
+        "relay",
+        Level.WARNING,
+        f"pages from {', '.join(relay.allow_origins)} need no token, and may {may}: any program on"
+        " this machine can claim to be such a page, agents included",
+        "Give the frontend a token (`quarterdeck token`), and leave out `relay.allow_origins`.",
+    )
+
+
 def _clock() -> Iterable[Finding]:
     if time.time() < RELEASED:
         text = f"this machine's clock shows {time.strftime('%Y-%m-%d')}, which is in the past"
@@ -150,6 +173,58 @@ def _web() -> Iterable[Finding]:
         yield Finding("web app", Level.WARNING, "not built: browsers get a plain page", advice)
     else:
         yield Finding("web app", Level.OK, "built")
+
+
+def _tls(home: Path, settings: Settings) -> Iterable[Finding]:
+    """The certificates: their names, their ends, and who can read their keys."""
+    from quarterdeck.runtime.local_ca import (  # only who has one needs the library
+        AUTHORITY,
+        CA_CERTIFICATE,
+        HUB_CERTIFICATE,
+        check_private,
+    )
+
+    server, folder = settings.server, home / TLS_FOLDER
+    if server.certificate is not None:
+        yield _certificate(Path(server.certificate), "Renew it.")
+    if not (folder / CA_CERTIFICATE).exists():
+        if server.tls is not None:
+            text = "no certificate yet; the hub creates it when it starts"
+            yield Finding("tls", Level.NOTE, text)
+        return
+    for name in (AUTHORITY, HUB_CERTIFICATE):
+        try:
+            check_private(folder / name)
+        except QuarterdeckError as error:
+            yield Finding("tls", Level.PROBLEM, str(error))
+    yield _certificate(folder / HUB_CERTIFICATE, "The hub renews it: start it.")
+    yield _certificate(folder / CA_CERTIFICATE, "The next start makes a new one.", trusted=True)
+
+
+def _certificate(file: Path, advice: str, *, trusted: bool = False) -> Finding:
+    from quarterdeck.runtime.local_ca import read_certificate
+
+    try:
+        found = read_certificate(file)
+    except QuarterdeckError as error:
+        return Finding("tls", Level.PROBLEM, str(error))
+    what = (
+        f"authority {found.subject!r}, SHA-256 {found.fingerprint}"
+        if trusted
+        else f"certificate for {', '.join(found.names) or 'no name'}"
+    )
+    left = found.ends.timestamp() - time.time()
+    text = f"{what}, valid until {found.ends:%Y-%m-%d}"
+    if left <= 0 or found.begins.timestamp() > time.time():
+        return Finding(
+            "tls",
+            Level.PROBLEM,
+            f"{what}: valid only from {found.begins:%Y-%m-%d} to {found.ends:%Y-%m-%d}",
+            advice,
+        )
+    if left < ENDS_SOON:
+        return Finding("tls", Level.WARNING, text, advice)
+    return Finding("tls", Level.OK, text)
 
 
 def _hub(hub: HubState | None) -> Iterable[Finding]:

@@ -16,7 +16,13 @@ from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import moment, sandbox_text
 from quarterdeck.client import Feed
-from quarterdeck.protocol.events import AskAnswered, Decided, SandboxConnection, SandboxStarted
+from quarterdeck.protocol.events import (
+    AskAnswered,
+    Decided,
+    Noted,
+    SandboxConnection,
+    SandboxStarted,
+)
 from quarterdeck.protocol.stream_frames import Live
 from quarterdeck.protocol.views import EventShape, SessionShape
 from quarterdeck.wire.tools import one_line
@@ -107,6 +113,9 @@ def _audit_line(entry: EventShape) -> Text | None:
             line.append(f"{verdict:<5}", _VERDICTS[verdict])
             times = f", {count} times" if count > 1 else ""
             line.append(f"  by sandbox  connection to {one_line(host, 200)}:{port}{times}")
+            return line
+        case Noted(text=text):
+            line.append(f"access  {one_line(text, 300)}")
             return line
         case AskAnswered():
             return None  # the decision that follows has all of it

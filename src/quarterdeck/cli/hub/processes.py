@@ -22,6 +22,7 @@ from quarterdeck.protocol.commands import StopSession
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import MachineView
 from quarterdeck.runner.home import live_runner
+from quarterdeck.runtime.client_tls import client_context
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.local_hub import (
     FAR_RUNNER,
@@ -199,6 +200,8 @@ def run_runner(
     if not token_file.is_file():
         raise UsageError(f"--token-file: {token_file} is not a file; see `quarterdeck token`")
     check_encrypted(hub, insecure=insecure)
+    if (ca_file := options.get("--ca-file")) is not None:
+        client_context(Path(str(ca_file)))  # refuses what is no certificate
     folder = home or data_home() / FAR_RUNNER
     # A person started it: it keeps running while the hub is away.
     arguments = ["--home", str(folder), "--hub", hub, "--token-file", str(token_file)]

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from quarterdeck.cli.hub.target import short_ids
 from quarterdeck.cli.terminal import console as consoles
-from quarterdeck.cli.terminal.text import age, cost, sandbox_text, state_text
+from quarterdeck.cli.terminal.session_text import session_place
+from quarterdeck.cli.terminal.text import age, rough_cost, sandbox_text, state_text
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import SessionShape
 from quarterdeck.wire.tools import one_line
@@ -34,11 +35,9 @@ def print_sessions(shapes: list[SessionShape]) -> None:
         state = state_text(shape.state) + (" (archived)" if shape.archived else "")
         line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
         line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
-        line.append(f"  {cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")
+        line.append(f"  {rough_cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")
         line.append(f"  {one_line(shape.name, 60)}" if shape.name else "")
-        where = shape.directory or shape.spec.directory
-        machine = f"{shape.machine}:" if shape.machine else ""
-        line.append(f"  {one_line(machine + where, 200)}", "dim")
+        line.append(f"  {session_place(shape)}", "dim")
         if shape.state is SessionState.ENDED and shape.detail:
             line.append(f"  {one_line(shape.detail, 100)}", "dim")
         if shape.run is not None and shape.pid is not None:

@@ -29,6 +29,7 @@ class Target(Value):
     hub: str | None = None
     token_file: Path | None = None
     insecure: bool = False
+    ca_file: Path | None = None
 
     @property
     def is_here(self) -> bool:
@@ -51,15 +52,27 @@ async def address_later(target: Target) -> HubAddress:
 def address_of(target: Target) -> HubAddress:
     """The address and the token. Raises `LinkRefused`, `UsageError`."""
     if target.hub is not None:
-        return HubAddress(address=target.hub, token=_token(target), insecure=target.insecure)
+        return HubAddress(
+            address=target.hub,
+            token=_token(target),
+            insecure=target.insecure,
+            ca_file=target.ca_file,
+        )
     if target.token_file is not None:
         raise UsageError("--token-file needs --hub")
+    if target.ca_file is not None:
+        raise UsageError("--ca-file needs --hub")
     home = data_home(create=False)
     state = live_hub(home)
     if state is None:
         raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
     # Our own hub: `serve` has checked where it listens.
-    return HubAddress(address=state.address, token=own_token(home), insecure=True)
+    return HubAddress(
+        address=state.address,
+        token=own_token(home),
+        insecure=True,
+        ca_file=None if state.ca_file is None else Path(state.ca_file),
+    )
 
 
 def _token(target: Target) -> str:
@@ -92,14 +105,18 @@ def find_ask(client: BlockingClient, given: str) -> tuple[str, AskView | None]:
     """The id of the open question that begins so, and its card.
 
     An id that is whole is passed on when it is not open: a late answer is the hub's to judge. A
-    session will do where one question of it is open.
+    session will do where one question of it is open; both parts of an id may be cut short.
     """
     session, _, rest = given.partition(".")
-    cards = {card.opened.ask: card for card in client.asks()}
+    cards = {card.opened.ask: card for card in client.asks(ended=True)}
     if given in cards:
         return given, cards[given]
     if rest and is_id(rest) and session:
         return given, None
+    if rest and session:
+        both = [ask for ask in cards if _begins(ask, session.lower(), rest.lower())]
+        if len(both) == 1:
+            return both[0], cards[both[0]]
     named = [(ask, "") for ask in cards] if given else []
     if not (found := _one_of(given, named)):
         of_session = find_session(client, given)
@@ -124,9 +141,36 @@ def _one_of(given: str, known: Iterable[tuple[str, str]]) -> str | None:
     return None
 
 
+def _begins(ask: str, session: str, rest: str) -> bool:
+    of_session, _, own = ask.partition(".")
+    return of_session.startswith(session) and own.startswith(rest)
+
+
 def short_ids(shapes: Iterable[SessionShape]) -> dict[str, str]:
+    """The shortest beginning of each session's id that is like no other's."""
+    return shorten({shape.session for shape in shapes})
+
+
+def short_asks(asks: Iterable[str]) -> dict[str, str]:
+    """The same for ids of questions: that of the session alone where it has only one of them."""
+    by_session: dict[str, set[str]] = {}
+    for ask in asks:
+        session, _, own = ask.partition(".")
+        by_session.setdefault(session, set()).add(own)
+    sessions = shorten(by_session)
+    short: dict[str, str] = {}
+    for session, owns in by_session.items():
+        for own, beginning in shorten(owns).items():
+            whole = f"{session}.{own}" if own else session
+            short[whole] = (
+                sessions[session] if len(owns) == 1 else f"{sessions[session]}.{beginning}"
+            )
+    return short
+
+
+def shorten(given: Iterable[str]) -> dict[str, str]:
     """The shortest beginning of each id that is like no other's."""
-    ids = sorted({shape.session for shape in shapes})
+    ids = sorted(given)
     short: dict[str, str] = {}
     for before, id_, after in zip(chain([""], ids), ids, chain(ids[1:], [""]), strict=False):
         length = 1 + max(_common(before, id_), _common(id_, after))

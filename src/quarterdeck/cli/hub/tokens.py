@@ -14,12 +14,14 @@ from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_line
 from quarterdeck.cli.terminal.text import moment
-from quarterdeck.domain.errors import LinkRefused, UsageError
+from quarterdeck.domain.errors import LinkRefused, NotFound, UsageError
+from quarterdeck.domain.ids import is_id
 from quarterdeck.fronts.http import Access, Role, login_link
-from quarterdeck.hub.inbound_clis import OWN_PATH, cli_token
+from quarterdeck.hub.cli_tokens import ROOT, CliTokens, session_of, token_id
+from quarterdeck.hub.inbound_clis import OWN_PATH
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.runtime.files import replace_file
-from quarterdeck.service.local_hub import CLI_SECRET, live_hub
+from quarterdeck.service.local_hub import CLI_SECRET, CLI_TOKENS, live_hub
 from quarterdeck.wire.tools import one_line
 
 DIALLING = "cli"
@@ -50,10 +52,11 @@ def run_token_cli(session: str | None) -> int:
     home = data_home()
     client = connect(Target())
     base = "ws" + client.where.base.removeprefix("http")
-    token, launch = cli_token(cli_secret(home), "/"), Launch(sdk_url=base + "/")
+    tokens = CliTokens(cli_secret(home), home / CLI_TOKENS)
+    token, launch = tokens.token(ROOT), Launch(sdk_url=base + "/")
     if session is not None:
         found = client.session(find_session(client, session))
-        token = cli_token(cli_secret(home), found.session)
+        token = tokens.token(found.session)
         # It goes on with the conversation, in the way that holds for it now. What the API masks
         # cannot be in this line.
         spec = found.spec
@@ -78,9 +81,15 @@ def run_token_list() -> int:
     for grant in Access(data_home()).grants():
         line = Text.assemble((grant.id, "cyan"), f"  {grant.role.value:<8}  {grant.kind.value:<7}")
         line.append(f"  {one_line(grant.name, 64)}")
+        if grant.label:
+            line.append(f"  {one_line(grant.label, 64)}")
         line.append(f"  made {moment(int(grant.made * 1000))}", "dim")
         if grant.expires is not None:
             line.append(f", until {moment(int(grant.expires * 1000))}", "dim")
+        console.print(line, soft_wrap=True)
+    for session, since in CliTokens(b"", data_home() / CLI_TOKENS).used().items():
+        line = Text.assemble((token_id(session), "cyan"), "  cli       token  ")
+        line.append(f"  used since {moment(int(since * 1000))}", "dim")
         console.print(line, soft_wrap=True)
     if (data_home() / CLI_SECRET).exists():
         line = Text.assemble(
@@ -91,9 +100,17 @@ def run_token_list() -> int:
 
 
 def run_token_revoke(grant: str) -> int:
-    """Revoke access, for open connections too. `cli` is every token of dialling CLIs."""
+    """Revoke access, for open connections too.
+
+    `cli` is every token of dialling CLIs, `cli.SESSION` that of one.
+    """
+    session = session_of(grant)
     if grant == DIALLING:
         replace_file(data_home() / CLI_SECRET, os.urandom(32))
+    elif session is not None:
+        if session != ROOT and not is_id(session):
+            raise NotFound("token", grant)
+        CliTokens(b"", data_home() / CLI_TOKENS).revoke(session)
     else:
         Access(data_home()).revoke(grant)
     return Exit.SUCCESS

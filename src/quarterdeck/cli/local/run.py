@@ -12,27 +12,31 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import suppress
 
 import anyio
 from rich.text import Text
 
 from quarterdeck.agent.agent import Agent
 from quarterdeck.agent.asks import AnyAsk, Decision
+from quarterdeck.agent.background import Background
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.start import start_link
 from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.cli.exits import Exit, OutputClosed
-from quarterdeck.cli.local.background import Background
 from quarterdeck.cli.local.request import RunRequest, to_options, to_prompt
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.footer import footer_for
 from quarterdeck.cli.terminal.keyboard import Keyboard, deny_unattended
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
 from quarterdeck.cli.terminal.output import write_all
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import plain
+from quarterdeck.cli.terminal.typing import Silence, Typing, tick, typing_for
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.recorder import RecordingLink
+from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.wire.messages import Result
 from quarterdeck.wire.outbound import Prompt
 from quarterdeck.wire.states import State
@@ -66,15 +70,21 @@ class _Run:
         self._silent = request.quiet or request.json
         self._out = consoles.stdout()
         self._err = consoles.stderr()
-        self._screen = Screen(self._out)
+        self._footer = None if self._silent else footer_for(self._out)
+        self._screen = Screen(self._out, self._footer)
         self._keys = Keys(sys.stdin.fileno()) if keyboard_there() else None
+        self._typing = self._make_typing()
+        self._silence = self._make_silence()
         self._keyboard = self._make_keyboard()
         self._background = Background()
+        self._typed: list[str | None] = []
+        self._news = anyio.Event()
         self._tee: TeeLink | None = None
         self._shown = 0
         self._agent: Agent | None = None
         self._link: Link | None = None
         self._in_turn = False
+        self._ending = False
         self._interrupts = 0
         self._code = Exit.SUCCESS
         self._error: QuarterdeckError | OutputClosed | None = None
@@ -84,13 +94,34 @@ class _Run:
             return None
         where = self._err if self._silent or not self._out.is_terminal else self._out
         screen = self._screen if where is self._out else Screen(where)
-        return Keyboard(where, self._keys, screen, settle=self._settle)
+        return Keyboard(
+            where,
+            self._keys,
+            screen,
+            settle=self._settle,
+            typing=self._typing or self._silence,
+        )
+
+    def _make_typing(self) -> Typing | None:
+        """The prompt line of a conversation. A single prompt leaves nothing to type but answers."""
+        if self._keys is None or self._prompt is not None:
+            return None
+        return typing_for(self._keys, self._footer)
+
+    def _make_silence(self) -> Silence | None:
+        if self._keys is None or self._footer is None or self._typing is not None:
+            return None
+        return Silence(self._keys)
 
     # --- the whole ------------------------------------------------------------------------
 
     async def main(self) -> int:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._signals, tasks.cancel_scope)
+            if self._footer is not None:
+                tasks.start_soon(tick, self._footer)
+            if self._silence is not None:
+                self._silence.take_terminal()
             try:
                 with ArgumentFiles() as files:
                     version, link = await start_link(self._options, files, None)
@@ -112,12 +143,24 @@ class _Run:
                             await link.close()
             except (QuarterdeckError, OutputClosed) as error:
                 self._error = error
+            finally:
+                self._leave_terminal()
             tasks.cancel_scope.cancel()
         if self._error is not None and self._code is Exit.SUCCESS:
             if not isinstance(self._error, OutputClosed):
                 self._screen.end_line()
             raise self._error
         return self._code
+
+    def _leave_terminal(self) -> None:
+        """The terminal is as it was before."""
+        with suppress(OutputClosed):
+            if self._typing is not None:
+                self._typing.release_terminal()
+            if self._silence is not None:
+                self._silence.release_terminal()
+            if self._footer is not None:
+                self._footer.close()
 
     def _wrap(self, link: Link) -> Link:
         if self._request.record is not None:
@@ -161,18 +204,58 @@ class _Run:
             await self._turn(agent, self._prompt)
             await self._wait_for_rest(agent)
             return
+        if self._typing is not None:
+            await self._converse(agent, self._typing)
+            return
         while (text := await self._read_prompt()) is not None:
-            await self._turn(agent, text)
-            self._code = Exit.SUCCESS
             self._interrupts = 0
+            await self._turn(agent, text)
+            self._forget_failure()
+
+    async def _converse(self, agent: Agent, typing: Typing) -> None:
+        """Turn by turn. What is typed during a turn is the next prompt."""
+        async with background_tasks() as tasks:
+            tasks.start_soon(self._read_prompts, typing)
+            while (text := await self._next_prompt()) is not None:
+                self._screen.echo_prompt(text)
+                # Not after the turn: the person may have pressed Ctrl-C once since it ended.
+                self._interrupts = 0
+                await self._turn(agent, text)
+                self._forget_failure()
+
+    def _forget_failure(self) -> None:
+        """A turn of a conversation may fail, and the conversation does not fail with it."""
+        if not self._ending:
+            self._code = Exit.SUCCESS
+
+    async def _read_prompts(self, typing: Typing) -> None:
+        """Read prompts until the person leaves; they wait for the turn that runs."""
+        while (text := await typing.line()) is not None and text.strip() not in LEAVE_WORDS:
+            if text.strip():
+                self._typed.append(text)
+                self._news.set()
+                if self._in_turn:
+                    self._screen.note(f"next: {one_line(text, 200)}")
+        self._typed.append(None)
+        self._news.set()
+
+    async def _next_prompt(self) -> str | None:
+        while not self._typed:
+            self._news = anyio.Event()
+            await self._news.wait()
+        return self._typed.pop(0)
 
     async def _turn(self, agent: Agent, prompt: str | Prompt) -> None:
         self._in_turn = True
+        if self._footer is not None:
+            self._footer.begin_work()
         try:
             query = await agent.prompt(prompt)
             turn = await query.finish()
         finally:
             self._in_turn = False
+            if self._footer is not None:
+                self._footer.end_work()
         await self._settle()
         if turn.failed:
             self._code = Exit.INTERRUPTED if self._interrupts else Exit.FAILED
@@ -246,6 +329,7 @@ class _Run:
                     if number == signal.SIGINT and self._first_interrupt():
                         tasks.start_soon(self._interrupt)
                         continue
+                    self._ending = True
                     self._code = Exit.INTERRUPTED if number == signal.SIGINT else Exit.TERMINATED
                     if self._link is not None:
                         # No orderly end: after two Ctrl-C it must be fast.

@@ -14,7 +14,8 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -31,6 +32,7 @@ from quarterdeck.cli.terminal.keys import Area, Keys
 from quarterdeck.cli.terminal.permission_text import in_words
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import count, marked_lines, plain
+from quarterdeck.cli.terminal.typing import Silence, Typing
 from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.rawjson import members
@@ -54,7 +56,9 @@ class Keyboard:
         screen: Screen,
         *,
         settle: Callable[[], Awaitable[None]],
+        typing: Typing | Silence | None = None,
     ) -> None:
+        self._typing = typing
         self._console = console
         self._keys = keys
         self._screen = screen
@@ -74,7 +78,7 @@ class Keyboard:
         """Hold a dialogue below the text so far, one at a time. Other output waits meanwhile."""
         self.waiting += 1
         try:
-            async with self._one_at_a_time:
+            async with self._one_at_a_time, self._own_keyboard():
                 # Show everything that came before the question first.
                 await self._settle()
                 self._screen.hold()
@@ -84,6 +88,20 @@ class Keyboard:
                     self._screen.resume()
         finally:
             self.waiting -= 1
+
+    @asynccontextmanager
+    async def _own_keyboard(self) -> AsyncIterator[None]:
+        """Take the keyboard from the prompt line, if there is one."""
+        if self._typing is None:
+            yield
+        else:
+            async with self._typing.lend(self._say_waiting):
+                yield
+
+    def _say_waiting(self) -> None:
+        self._screen.note(
+            "a question waits: send your text, or clear it with Ctrl-U, to see it", "yellow"
+        )
 
     async def _dialogue(self, dialogue: Callable[[Area], Awaitable[T]]) -> T:
         area = Area(self._console, self._keys)
@@ -112,7 +130,7 @@ class Keyboard:
     # --- tools ----------------------------------------------------------------------------
 
     async def _tool(self, ask: ToolAsk, always: list[str], area: Area) -> Decision:
-        area.print(Text(), *_tool_card(ask))
+        area.print(Text(), *tool_card(ask))
         if diffs.of_call(ask.tool_name, ask.input) is not None:
             self._screen.diff_seen(ask.request.tool_use_id)
         area.print(*menu(_tool_choices(always)))
@@ -252,30 +270,33 @@ def _parse_choice(question: Question, reply: str) -> str | list[str] | ValueErro
 # --- the looks ----------------------------------------------------------------------------------
 
 
-def _tool_card(ask: ToolAsk) -> list[Text]:
-    """All that a person needs in order to decide. No part of a command is cut off."""
+def tool_card(ask: ToolAsk, most: int = SHOWN_LINES) -> list[Text]:
+    """All that a person needs in order to decide. No part of a line is cut off.
+
+    `most` is the number of lines of each member of the input.
+    """
     request = ask.request
     kind = ask.action.kind.value.replace("_", " ")
     lines = [title("Permission", f"{kind}: {one_line(request.display_name or ask.tool_name, 80)}")]
     if request.agent_id:
         lines.append(inside(Text(f"for the subagent {one_line(request.agent_id, 60)}", "dim")))
-    lines += _subject(ask)
+    lines += _subject(ask, most)
     why = request.decision_reason or request.blocked_path
     if why:
         lines.append(inside(Text(f"reason: {one_line(why, 500)}", "dim")))
     return lines
 
 
-def _subject(ask: ToolAsk) -> list[Text]:
+def _subject(ask: ToolAsk, most: int) -> list[Text]:
     lines: list[Text] = []
     in_diff: frozenset[str] = frozenset()
     if (change := diffs.of_call(ask.tool_name, ask.input, careful=True)) is not None:
-        lines = [inside(line) for line in render.diff(change, SHOWN_LINES)]
+        lines = [inside(line) for line in render.diff(change, most)]
         in_diff = _IN_DIFF.get(ask.tool_name, in_diff)
     for name, value in members(ask.input).items():
         if name in in_diff:
             continue
-        shown, more = marked_lines(_value(value), SHOWN_LINES)
+        shown, more = marked_lines(_value(value), most)
         label = _LABELS.get(name, mark_invisible(name))
         if len(shown) == 1:
             lines.append(inside(Text.assemble((f"{label}: ", "dim"), shown[0])))

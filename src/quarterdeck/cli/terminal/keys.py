@@ -22,34 +22,40 @@ from rich.text import Text
 
 from quarterdeck.cli.terminal.text import plain
 
+SETTLE_SECONDS = 0.4
+"""A person cannot have read a question that was shown for less than this."""
+
 
 class Keys:
     """Lines from a terminal, by its file descriptor."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._lines: deque[str] = deque()
         self._begun = b""
 
     async def line(self) -> str | None:
         """The next line, without its newline; None when the person ends the input (Ctrl-D)."""
-        loop = asyncio.get_running_loop()
         while not self._lines:
-            readable = anyio.Event()
-            loop.add_reader(self._descriptor, readable.set)
-            try:
-                await readable.wait()
-            finally:
-                loop.remove_reader(self._descriptor)
-            try:
-                data = os.read(self._descriptor, 65536)
-            except OSError:
-                return None  # the terminal is gone
-            if not data:
+            if not (data := await self.read()):
                 return None
             *whole, self._begun = (self._begun + data).split(b"\n")
             self._lines += (line.decode("utf-8", "replace") for line in whole)
         return self._lines.popleft()
+
+    async def read(self) -> bytes | None:
+        """What was typed, at least one byte; None when the person ends the input."""
+        loop = asyncio.get_running_loop()
+        readable = anyio.Event()
+        loop.add_reader(self.descriptor, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(self.descriptor)
+        try:
+            return os.read(self.descriptor, 65536) or None
+        except OSError:
+            return None  # the terminal is gone
 
     def forget(self) -> None:
         """Discard input that was typed before the question was shown."""
@@ -58,7 +64,7 @@ class Keys:
         try:
             import termios
 
-            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+            termios.tcflush(self.descriptor, termios.TCIFLUSH)
         except (ImportError, OSError):
             pass
 
@@ -70,6 +76,7 @@ class Area:
         self._console = console
         self._keys = keys
         self._rows = 0
+        self._asked = False
 
     def print(self, *lines: Text) -> None:
         """Print lines, wrapped at the width of the terminal."""
@@ -82,7 +89,14 @@ class Area:
         self._console.file.flush()
 
     async def ask(self, question: str) -> str | None:
-        """Print a question, wait for a line; None when the person ends the input."""
+        """Print a question, wait for a line; None when the person ends the input.
+
+        What is typed in the first moment was not meant for it, and is discarded.
+        """
+        if not self._asked:
+            self._asked = True
+            await anyio.sleep(SETTLE_SECONDS)
+            self._keys.forget()
         self._console.print(Text(question, "bold"), end="")
         typed = await self._keys.line()
         if typed is None:

@@ -64,6 +64,8 @@ ERROR_LINES = 10
 LONGEST_LINE = 500
 """Characters of one line of output, where no terminal's width cuts it."""
 DIFF_LINES = 40
+TODO_TOOLS = frozenset({"TaskCreate", "TaskUpdate", "TaskGet", "TaskList"})
+"""Tools of newer CLIs that change the to-do list one entry at a time."""
 
 _STATUS_MARKS = {
     "completed": ("[x]", "dim"),
@@ -116,6 +118,8 @@ _described = msgspec.json.Decoder(_Described).decode
 
 def _detail(name: str, tool_input: Raw) -> str:
     """The model's description of the call, for tools that have one."""
+    if name in TODO_TOOLS:
+        return _todo_detail(tool_input)
     if name not in {"Bash", "Task", "Agent"}:
         return ""
     try:
@@ -124,6 +128,29 @@ def _detail(name: str, tool_input: Raw) -> str:
         return ""
     parts = (one_line(found.subagent_type, 40), one_line(found.description, 100))
     return " · ".join(part for part in parts if part)
+
+
+class _TodoChange(Struct, rename="camel"):
+    """The input of the tools that change the to-do list one entry at a time."""
+
+    task_id: str | int = ""
+    subject: str = ""
+    status: str = ""
+
+
+_todo_change = msgspec.json.Decoder(_TodoChange).decode
+
+
+def _todo_detail(tool_input: Raw) -> str:
+    """Which entry of the to-do list is made or changed, and how."""
+    try:
+        found = _todo_change(tool_input)
+    except _UNREADABLE:
+        return ""
+    number = one_line(str(found.task_id), 20)
+    status = one_line(found.status.replace("_", " "), 40)
+    parts = (f"to-do {number}" if number else "", one_line(found.subject, 200), status)
+    return ": ".join(part for part in parts if part)
 
 
 def tool_result(block: ToolResultBlock) -> list[Text]:

@@ -2,18 +2,23 @@
 
 Owns what was printed last, and so where a line must end, which block is being streamed, and what
 waits during a dialogue. `render` is below, and knows how things look. It prints only to a Rich
-console; a console that is no terminal gets the same text without colours and cursor movements.
+console. At a terminal, answers are Markdown and words are wrapped, above the `footer` if there is
+one. A console that is no terminal, or a dumb one, gets the text as the model wrote it, without
+colours and cursor movements.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from quarterdeck.cli.terminal import diffs, render
+from quarterdeck.cli.terminal.footer import Footer
 from quarterdeck.cli.terminal.text import plain
 from quarterdeck.wire.base import Message, UnknownPart
 from quarterdeck.wire.content import (
@@ -34,7 +39,10 @@ from quarterdeck.wire.messages import (
 )
 from quarterdeck.wire.stream import ContentBlockDelta, TextDelta, ThinkingDelta
 from quarterdeck.wire.system import Init
-from quarterdeck.wire.tools import ASK_USER_QUESTION, EXIT_PLAN_MODE, one_line
+from quarterdeck.wire.tools import ASK_USER_QUESTION, EXIT_PLAN_MODE, describe, one_line
+
+if TYPE_CHECKING:
+    from quarterdeck.cli.terminal.writing import Writing
 
 Kind = Literal["", "text", "thinking", "tool", "notice", "end"]
 
@@ -51,8 +59,12 @@ _CLEAR_LINE = "\r\x1b[K"
 class Screen:
     """Shows messages in the order in which they come."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, footer: Footer | None = None) -> None:
         self.console = console
+        self.footer = footer
+        self._styled = console.is_terminal and not console.is_dumb_terminal
+        self._writing: tuple[Kind, Writing] | None = None
+        self._printed: Writing | None = None
         self.in_turn = False
         self._fresh_line = True
         self._last: Kind = ""
@@ -74,7 +86,8 @@ class Screen:
         if self._held is not None:
             self._held.append(message)
             return
-        self._show(message)
+        with self._above():
+            self._show(message)
         if self._prompt is not None and not self._prompt_shown and not self.in_turn:
             self.prompt(self._prompt)
 
@@ -83,11 +96,15 @@ class Screen:
         if self._held is None:
             self.end_line()
             self._held = []
+            if self.footer is not None:
+                self.footer.hide()
 
     def resume(self) -> None:
         """Show the messages that were held back."""
         held, self._held = self._held, None
         self._last = "notice"
+        if self.footer is not None:
+            self.footer.unhide()
         for message in held or ():
             self.show(message)
 
@@ -104,10 +121,11 @@ class Screen:
 
     def echo_prompt(self, text: str) -> None:
         """Show a prompt that was not typed here."""
-        for number, line in enumerate(plain(text).strip("\n").split("\n")):
-            mark = "> " if number == 0 else "  "
-            self._line("text" if number == 0 else "", Text(mark + line, "bold"), crop=False)
-        self._last = "text"
+        with self._above():
+            for number, line in enumerate(plain(text).strip("\n").split("\n")):
+                mark = "> " if number == 0 else "  "
+                self._line("text" if number == 0 else "", Text(mark + line, "bold"), crop=False)
+            self._last = "text"
 
     def diff_seen(self, tool_use_id: str) -> None:
         """The person has seen this change before it was made."""
@@ -115,10 +133,14 @@ class Screen:
 
     def note(self, text: str, style: str = "dim") -> None:
         """Print a line of our own."""
-        self._line("notice", Text.assemble(("~ ", "dim"), (plain(text), style)))
+        with self._above():
+            line = Text.assemble(("~ ", "dim"), (plain(text), style))
+            self._line("notice", line, crop=not self._styled)
 
     def end_line(self) -> None:
         """Make sure that the next output begins on a new line."""
+        if self._writing is not None and self.footer is None:
+            self._end_writing()
         if not self._fresh_line:
             self.console.print()
             self._fresh_line = True
@@ -163,6 +185,9 @@ class Screen:
             self._streamed = []
         if not text:
             return
+        if self._styled:
+            self._write_on(kind, text)
+            return
         if self._streaming != kind:
             self._gap(kind)
             self._streaming = kind
@@ -195,6 +220,9 @@ class Screen:
                 for line in plain(text).strip("\n").split("\n"):
                     self._line(kind, Text(line, style or "dim"), below=True, crop=False)
             return
+        if self._styled:
+            self._finish_writing(kind, text, style)
+            return
         streamed = "".join(self._streamed) if self._streaming == kind else ""
         self._streamed = []
         rest = text.removeprefix(streamed)
@@ -206,12 +234,82 @@ class Screen:
         if text.strip():
             self._last = kind
 
+    # --- text at a terminal ---------------------------------------------------------------
+
+    def _write_on(self, kind: Kind, text: str) -> None:
+        """Show text that is being written: what is final, and the rest in the footer."""
+        from quarterdeck.cli.terminal.writing import Writing
+
+        if self._writing is None or self._writing[0] != kind:
+            self._end_writing()
+            thinking = kind == "thinking"
+            self._writing = (
+                kind,
+                Writing(markdown=not thinking, style=_THINKING if thinking else ""),
+            )
+        self._print_text(*self._writing, self._writing[1].feed(text, self._width))
+        if self.footer is not None:
+            self.footer.set_tail(self._writing[1].tail)
+
+    def _finish_writing(self, kind: Kind, text: str, style: str) -> None:
+        """A whole text; its streamed part is on the screen already."""
+        from quarterdeck.cli.terminal.writing import Writing
+
+        if (
+            self._writing is None
+            or self._writing[0] != kind
+            or not text.startswith(self._writing[1].source)
+        ):
+            self._end_writing()
+            self._writing = kind, Writing(markdown=kind == "text", style=style)
+        writing = self._writing[1]
+        more = text.removeprefix(writing.source)
+        self._print_text(kind, writing, writing.feed(more, self._width))
+        self._end_writing()
+        if text.strip():
+            self._last = kind
+
+    def _end_writing(self) -> None:
+        """Print what is left of a text."""
+        if self._writing is None:
+            return
+        (kind, writing), self._writing = self._writing, None
+        if self.footer is not None:
+            self.footer.set_tail(None)
+        self._print_text(kind, writing, writing.finish(self._width))
+
+    def _print_text(self, kind: Kind, writing: Writing, lines: list[Text]) -> None:
+        if not lines:
+            return
+        if self._printed is not writing:  # otherwise it is the next part of the same text
+            self._space(kind)
+            lines = lines[1:] if not lines[0].plain and self._last else lines
+        self._printed = writing
+        for line in lines:
+            self.console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+    @property
+    def _width(self) -> int:
+        return max(1, self.console.width)
+
+    @contextmanager
+    def _above(self) -> Iterator[None]:
+        if self.footer is None:
+            yield
+        else:
+            with self.footer.above():
+                yield
+
+    # --- tools and results ----------------------------------------------------------------
+
     def _call(self, block: ToolUseBlock, below: bool) -> None:
         self._calls[block.id] = block
         self._line("tool", render.tool_call(block.name, block.input), below=below)
         for line in render.todos(block.input) if block.name == "TodoWrite" else ():
             self._line("tool", line, below=below)
         self._last_call = block.id
+        if self.footer is not None and not below:
+            self.footer.say(describe(block.name, block.input).title or block.name)
 
     def _user(self, message: User) -> None:
         below = message.parent_tool_use_id is not None
@@ -223,12 +321,17 @@ class Screen:
                     shown = text.removeprefix(_LOCAL_OUTPUT).replace("</local-command-stdout>", "")
                     self._finish("text", shown, "", below)
                 case TextBlock(text=text) if text.startswith(_INTERRUPTED) and not below:
+                    self._end_writing()
                     self.note("interrupted", "yellow")
                 case _:
                     pass  # an echo of our prompt, or a message of the CLI to the model
 
     def _outcome(self, block: ToolResultBlock, message: User, below: bool) -> None:
         call = self._calls.pop(block.tool_use_id, None)
+        if self.footer is not None and not self._calls:
+            self.footer.say("working")
+        if call is not None and call.name in render.TODO_TOOLS and not block.is_error:
+            return  # its call has shown everything
         if call is not None and self._last_call != block.tool_use_id:
             # Something else was shown since: repeat the call.
             title = render.tool_call(call.name, call.input)
@@ -258,6 +361,7 @@ class Screen:
 
     def _result(self, result: Result) -> None:
         self.in_turn = False
+        self._end_writing()  # an interrupt leaves a text unfinished
         self._calls.clear()
         spent = float(result.total_cost_usd or 0) - self._total_cost
         self._total_cost = float(result.total_cost_usd or 0)
@@ -286,17 +390,22 @@ class Screen:
             text = Text.assemble((_SUBAGENT, "dim"), text)
         if crop and self.console.is_terminal:
             text.truncate(self.console.width, overflow="ellipsis")
-        self.console.print(text, soft_wrap=True)
+        # At a terminal words are wrapped; elsewhere a line stays a line.
+        self.console.print(text, soft_wrap=not self._styled)
         if kind != "notice":
             self._last_call = None
 
     def _gap(self, kind: Kind) -> None:
-        """A blank line between different kinds of output."""
+        """End the line, and a blank line between different kinds of output."""
         if self._prompt_shown:
             self._prompt_shown = False
             self.console.file.write(_CLEAR_LINE if self.console.is_terminal else "\n")
             self._fresh_line = True
         self.end_line()
+        self._space(kind)
+
+    def _space(self, kind: Kind) -> None:
+        self._printed = None
         if self._last and kind and (kind in _APART or self._last in _APART):
             self.console.print()
         self._last = kind or self._last

@@ -67,6 +67,11 @@ def cost(usd: float) -> str:
     return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
 
 
+def rough_cost(usd: float) -> str:
+    """An amount of money in whole cents, for lists."""
+    return "<$0.01" if 0 < usd < 0.005 else f"${usd:,.2f}"
+
+
 def age(milliseconds: float) -> str:
     """An age, for people."""
     seconds = max(0, int(milliseconds / 1000))

@@ -18,7 +18,7 @@ from quarterdeck.fronts.http.origins import Places, Visit
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.throttle import Throttle
-from quarterdeck.fronts.http.tokens import CODE_SECONDS, Grant, Kind, Login, TokenFile
+from quarterdeck.fronts.http.tokens import CODE_SECONDS, Grant, Kind, Login, Paired, TokenFile
 from quarterdeck.protocol.roles import Role
 
 COOKIES_TRIED = 8
@@ -47,6 +47,8 @@ class Access:
         # Apart, since a forgotten tab with an old cookie must not keep its person from a login.
         self._failed_codes = Throttle(clock=clock)
         self._failed_tokens = Throttle(clock=clock)
+        self._failed_pairings = Throttle(clock=clock)
+        """By who pairs, and not by address: all of them come through one bot."""
 
     # --- for the owner of the data folder ---
 
@@ -54,7 +56,7 @@ class Access:
     def has_owner(self) -> bool:
         """Whether any owner can get in; else a login code is to be made and shown."""
         return any(
-            grant.role is Role.OWNER and grant.kind is not Kind.CODE
+            grant.role is Role.OWNER and grant.kind not in {Kind.CODE, Kind.PAIRING}
             for grant in self._tokens.grants()
         )
 
@@ -65,6 +67,29 @@ class Access:
     def make_token(self, name: str, role: Role, *, seconds: float | None = None) -> str:
         """A bearer token for a program or a runner. It is shown once and not kept."""
         return self._tokens.make(name, role, Kind.TOKEN, seconds=seconds)
+
+    def make_pairing(
+        self, name: str, role: Role, *, until: float | None = None, parent: str = ""
+    ) -> str:
+        """A code for one pairing of a chat, for ten minutes. It ends with the grant `parent`."""
+        return self._tokens.make_pairing(name, role, until=until, parent=parent)
+
+    def pair(self, code: str, label: str) -> Paired:
+        """Exchange the code of a pairing for a token. Raises `Refused`. Writes a file."""
+        if seconds := self._failed_pairings.wait(label):
+            raise _too_often(seconds)
+        found = self._tokens.redeem_pairing(code, label)
+        if found is None:
+            self._failed_pairings.failed(label)
+            raise Refused("bad_code", "make a new code with: quarterdeck telegram pair")
+        self._failed_pairings.succeeded(label)
+        return found
+
+    def cancel_pairing(self, code: str) -> None:
+        """Let the code of a pairing work no more. It does not say whether there was one: nobody
+        can try codes with it. Writes a file.
+        """
+        self._tokens.cancel_pairing(code)
 
     def grants(self) -> list[Grant]:
         """Who has access, oldest first."""
@@ -150,7 +175,7 @@ class Access:
             # A right code is no guess: others who fail from the same address keep nobody out.
             self._refuse_often(self._failed_codes, visit.address)
             self._failed_codes.failed(visit.address)
-            raise Refused("bad_code", "ask for a new link with: quarterdeck token --login")
+            raise Refused("bad_code", "Ask for a new link with: quarterdeck token --login")
         self._failed_codes.succeeded(visit.address)
         return found
 
@@ -162,12 +187,16 @@ class Access:
 
     def _refuse_often(self, throttle: Throttle, address: str) -> None:
         if seconds := throttle.wait(address):
-            wait = str(math.ceil(seconds))
-            raise Refused(
-                "too_many_failures",
-                f"try again in {wait} s",
-                headers=((b"retry-after", wait.encode()),),
-            )
+            raise _too_often(seconds)
+
+
+def _too_often(seconds: float) -> Refused:
+    wait = str(math.ceil(seconds))
+    return Refused(
+        "too_many_failures",
+        f"try again in {wait} s",
+        headers=((b"retry-after", wait.encode()),),
+    )
 
 
 def page_key_of(scope: Scope) -> str:

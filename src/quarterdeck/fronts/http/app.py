@@ -6,7 +6,7 @@ runners and CLIs as ASGI apps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -26,19 +26,26 @@ from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
 from quarterdeck.fronts.http.connection import Pace
 from quarterdeck.fronts.http.gate import Gate
+from quarterdeck.fronts.http.large_bodies import SMALL_BODY
 from quarterdeck.fronts.http.openapi import StructNames, document
 from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
+from quarterdeck.fronts.http.relay_access import RelayAccess
 from quarterdeck.fronts.http.request_limits import RequestLimits
 from quarterdeck.fronts.http.request_metrics import MetricsPage, MetricsSource, Requests
 from quarterdeck.fronts.http.routes import (
     access as access_routes,
 )
 from quarterdeck.fronts.http.routes import (
+    asks as asks_routes,
+)
+from quarterdeck.fronts.http.routes import (
     commands,
     history,
+    loops,
     policy,
     push,
+    schedules,
     sessions,
     usage,
     worktrees,
@@ -46,11 +53,14 @@ from quarterdeck.fronts.http.routes import (
 from quarterdeck.fronts.http.routes import (
     hub as hub_routes,
 )
-from quarterdeck.fronts.http.routes.handlers import BODY_LIMIT, reading
+from quarterdeck.fronts.http.routes.handlers import reading
+from quarterdeck.fronts.http.routes.loops import LoopService
 from quarterdeck.fronts.http.routes.push import Pushing
+from quarterdeck.fronts.http.routes.schedules import Scheduling
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.api import HubApi
+from quarterdeck.hub.cli_access import CliAccess
 from quarterdeck.hub.worktrees import WorktreeService
 from quarterdeck.protocol.problems import Problem, of_status
 
@@ -71,7 +81,14 @@ def make_app(
     worktree_service: WorktreeService | None = None,
     history_service: HistoryService | None = None,
     pushing: Pushing | None = None,
+    loop_service: LoopService | None = None,
     limits: RequestLimits | None = None,
+    relay: RelayAccess | None = None,
+    scheduling: Scheduling | None = None,
+    cli_access: CliAccess | None = None,
+    inbound: ASGIApp | None = None,
+    mcp: ASGIApp | None = None,
+    more_pages: Mapping[str, tuple[bytes, str]] | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
@@ -79,7 +96,10 @@ def make_app(
     `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics` makes the page at
     `/metrics`, and `requests` counts requests. Without a `worktree_service` the routes for
     projects, folders and worktrees answer 404. So do search, import and retention without a
-    `history_service`, and push without `pushing`. `limits` is what one client may have under way.
+    `history_service`, push without `pushing`, and loops without `loop_service`. `limits` is what
+    one client may have under way. `relay` lets frontends in at `/ws`,
+    and `mcp` agents at `/mcp`.
+    `more_pages` are further files, by path: content and type. Nobody needs a login for them.
     """
     services = Services(
         hub=hub,
@@ -87,8 +107,11 @@ def make_app(
         worktree_service=worktree_service,
         history_service=history_service,
         pushing=pushing,
+        loop_service=loop_service,
+        scheduling=scheduling,
+        cli_access=cli_access,
     )
-    switch = _Switch(cast("ASGIApp", _api()), Pages(openapi_document, static), services)
+    switch = _Switch(cast("ASGIApp", _api()), Pages(openapi_document, static, more_pages), services)
     stream = StreamEndpoint(hub, access, pace)
     requests = requests or Requests()
     requests.count_streams = stream.clients
@@ -101,6 +124,9 @@ def make_app(
         metrics=None if metrics is None else MetricsPage(metrics),
         requests=requests,
         limits=limits,
+        relay=relay,
+        inbound=inbound,
+        mcp=mcp,
     )
 
 
@@ -112,6 +138,9 @@ class Services(Struct, frozen=True, kw_only=True):
     worktree_service: WorktreeService | None
     history_service: HistoryService | None
     pushing: Pushing | None
+    loop_service: LoopService | None
+    scheduling: Scheduling | None
+    cli_access: CliAccess | None = None
 
 
 class _Switch:
@@ -173,9 +202,12 @@ def _make_api(
             *commands.HANDLERS,
             *sessions.HANDLERS,
             *hub_routes.HANDLERS,
+            *asks_routes.HANDLERS,
             *access_routes.HANDLERS,
             *policy.HANDLERS,
             *push.HANDLERS,
+            *schedules.HANDLERS,
+            *loops.HANDLERS,
             *usage.HANDLERS,
             *worktrees.HANDLERS,
             *history.HANDLERS,
@@ -189,10 +221,13 @@ def _make_api(
             "access": _provide(lambda services: services.access),
             "history_service": _provide(lambda services: services.history_service),
             "pushing": _provide(lambda services: services.pushing),
+            "scheduling": _provide(lambda services: services.scheduling),
+            "cli_access": _provide(lambda services: services.cli_access),
+            "loops": _provide(lambda services: services.loop_service),
             "worktree_service": _provide(lambda services: _there(services.worktree_service)),
         },
         exception_handlers={Exception: _answer},
-        request_max_body_size=BODY_LIMIT,
+        request_max_body_size=SMALL_BODY,
         openapi_config=openapi,
         plugins=plugins,
         logging_config=None,
@@ -226,13 +261,16 @@ def _there(worktree_service: WorktreeService | None) -> WorktreeService:
     return worktree_service
 
 
-def _answer(_: Request[object, object, State], error: Exception) -> Response[bytes]:
+def _answer(request: Request[object, object, State], error: Exception) -> Response[bytes]:
     """The boundary of the API: whatever was raised becomes a problem document."""
     headers: dict[str, str] = {}
     found: Problem
     match error:
         case ValidationException():
             found = of_status(400, _validation(error))
+        case HTTPException(status_code=413):
+            most = request.route_handler.resolve_request_max_body_size()
+            found = of_status(413, f"the body has at most {most} bytes here")
         case HTTPException():
             found = of_status(error.status_code, error.detail)
             headers = {**(error.headers or {})}

@@ -10,6 +10,8 @@ from typing import Any
 
 import anyio
 
+from quarterdeck.runtime.connection_limits import LARGE_MESSAGES
+
 # ASGI names and types its messages so.
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -38,6 +40,13 @@ def path_of(scope: Scope) -> str:
     """The path, decoded."""
     path: str = scope["path"]
     return path
+
+
+def allow_large_messages(scope: Scope) -> None:
+    """Have the server take large messages of a WebSocket's client, from now on."""
+    allow = scope.get("state", {}).get(LARGE_MESSAGES)
+    if allow is not None:
+        allow()
 
 
 async def respond(

@@ -22,6 +22,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import Message, Receive, Send
 from quarterdeck.fronts.http.events import Events, Frames, batches
+from quarterdeck.fronts.http.large_bodies import LARGE_BODY, SMALL_FRAME
 from quarterdeck.fronts.http.live_text import LiveText
 from quarterdeck.fronts.http.open_connections import REASON, REVOKED
 from quarterdeck.fronts.http.problems import problem_of
@@ -30,7 +31,9 @@ from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.routes.handlers import decode_command, do
 from quarterdeck.fronts.http.views import PendingViews, ViewCache
 from quarterdeck.hub.api import HubApi
+from quarterdeck.protocol.commands import AnyCommand
 from quarterdeck.protocol.problems import problem
+from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.stream_frames import (
     PROTOCOL,
     Bad,
@@ -48,6 +51,7 @@ from quarterdeck.protocol.stream_frames import (
     Unfollow,
 )
 from quarterdeck.protocol.views import Deltas
+from quarterdeck.runtime.off_loop import off_loop
 
 BAD_FRAME = 4400
 TOO_SLOW = 4408
@@ -57,6 +61,13 @@ RESTARTING = 1012
 _CLOSE_SECONDS = 2.0
 
 _decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
+_large_decoder: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
+
+
+def _decoded(body: str | bytes, large: bool) -> ClientFrame:
+    # A raw command is passed on without another check of its encoding.
+    text = body if isinstance(body, str) else body.decode()
+    return _large_decoder.decode(text) if large else _decoder.decode(text)
 
 
 class Pace(Value):
@@ -71,7 +82,10 @@ class Pace(Value):
     sessions: int = 1000
     commands: int = 16
     """Commands of one client in progress at once."""
-    frame_bytes: int = 32 * 1024 * 1024
+    frame_bytes: int = LARGE_BODY
+    """Of a command. Its members besides the content of a prompt are bounded further."""
+    small_frame_bytes: int = SMALL_FRAME
+    """Of any other frame, and of every frame of a person who cannot steer."""
 
 
 class Shared(Protocol):
@@ -169,7 +183,7 @@ class Connection:
                 self._end(REVOKED, REASON)
                 return
             try:
-                frame = self._decode(message)
+                frame = await self._decode(message)
             except UsageError as error:
                 await self._say(Bad(problem=problem_of(error)))
                 self._end(BAD_FRAME, "a frame could not be decoded")
@@ -187,16 +201,26 @@ class Connection:
                 case _:
                     assert_never(frame)
 
-    def _decode(self, message: Message) -> ClientFrame:
+    @property
+    def _frame_bytes(self) -> int:
+        """The largest frame of this client: only a prompt is ever large."""
+        pace = self._pace
+        large = self._person.may(Right.STEER)
+        return pace.frame_bytes if large else min(pace.frame_bytes, pace.small_frame_bytes)
+
+    async def _decode(self, message: Message) -> ClientFrame:
         text, data = message.get("text"), message.get("bytes")
         body: str | bytes = text if isinstance(text, str) else data or b""
-        if len(body) > self._pace.frame_bytes:
-            raise UsageError(f"frame: more than {self._pace.frame_bytes} bytes")
+        if len(body) > self._frame_bytes and not self._person.may(Right.STEER):
+            raise UsageError(f"frame: more than {self._frame_bytes} bytes")
+        large = len(body) > self._pace.small_frame_bytes
         try:
-            # A raw command is passed on without another check of its encoding.
-            return _decoder.decode(body if isinstance(body, str) else body.decode())
+            frame = await off_loop(len(body), _decoded, body, large)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"frame: {error}") from error
+        if len(body) > self._frame_bytes and not isinstance(frame, Order):
+            raise UsageError(f"frame: more than {self._frame_bytes} bytes")
+        return frame
 
     async def _change(self, frame: Follow | Unfollow) -> None:
         """Change the followed sessions. The answer precedes their events."""
@@ -243,18 +267,30 @@ class Connection:
             refusal = problem("too_many_commands", f"at most {self._pace.commands} at once")
             await self._say(Failed(id=frame.id, problem=refusal))
             return
+        size = len(memoryview(frame.command))
+        if size > self._frame_bytes:  # the connection goes on: it may be a prompt with many images
+            most = f"a command has at most {self._frame_bytes} bytes"
+            await self._say(Failed(id=frame.id, problem=problem("too_large", most)))
+            return
         self._commands += 1
-        group.start_soon(self._do, frame)
+        try:
+            # Before the next frame is read: a small prompt is not to overtake a large one.
+            command = await off_loop(size, decode_command, frame.command)
+        except QuarterdeckError as error:
+            self._commands -= 1
+            await self._say(Failed(id=frame.id, problem=problem_of(error)))
+            return
+        group.start_soon(self._do, frame.id, command)
 
-    async def _do(self, frame: Order) -> None:
+    async def _do(self, id_: str, command: AnyCommand) -> None:
         answer: Done | Failed
         try:
             # A command that was received is executed, even if its client disconnects.
             with anyio.CancelScope(shield=True):
-                outcome = await do(self._hub, self._person, decode_command(frame.command))
-            answer = Done(id=frame.id, outcome=outcome)
+                outcome = await do(self._hub, self._person, command)
+            answer = Done(id=id_, outcome=outcome)
         except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
-            answer = Failed(id=frame.id, problem=problem_of(error))
+            answer = Failed(id=id_, problem=problem_of(error))
         finally:
             self._commands -= 1
         await self._say(answer)
@@ -298,10 +334,11 @@ class Connection:
 
     async def _write_events(self, batch: Events) -> None:
         for part in batches(batch):
+            made = await self._shared.frames.frame(part)
             async with self._turn:
                 # Live text that came before these events is not to follow them.
                 await self._write_live()
-                await self._write(self._shared.frames.frame(part))
+                await self._write(made)
         if self._wants_views:
             self._views.note(batch)
             while self._views.pending:
@@ -351,7 +388,7 @@ class Connection:
             role=self._person.role,
             beat_seconds=pace.beat_seconds,
             limits=Limits(
-                frame_bytes=pace.frame_bytes,
+                frame_bytes=self._frame_bytes,
                 sessions=pace.sessions,
                 commands=pace.commands,
                 silence_seconds=pace.silence_seconds,

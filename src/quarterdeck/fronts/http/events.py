@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import anyio.lowlevel
 import msgspec
 
 from quarterdeck.fronts.http.masking import masked_json
 from quarterdeck.journal import stored as journal
 from quarterdeck.journal.base import RawEvents, Stored
+from quarterdeck.journal.stored import stored_size
+from quarterdeck.runtime.off_loop import large_turn, off_loop
 
 FRAME_BYTES = 256 * 1024
 """A frame is closed when it has this much. A single event may be larger, and is a frame alone."""
+
+AT_ONCE = 100
+"""Events of a page that are written without a pause."""
+
+_PAGE = b'{"epoch":%b,"events":[%b],"next":%b}'
 
 Events = Sequence[Stored] | RawEvents
 """Events on their way to a client. In a passage there is nothing to mask."""
@@ -28,13 +36,22 @@ def envelope(stored: Stored) -> bytes:
     )
 
 
-def page(epoch: str, events: Sequence[Stored], following: int | None) -> bytes:
-    """A page of events, as JSON: what `EventPage` describes."""
-    return b'{"epoch":%b,"events":[%b],"next":%b}' % (
-        msgspec.json.encode(epoch),
-        b",".join(map(envelope, events)),
-        msgspec.json.encode(following),
-    )
+async def page(epoch: str, events: Sequence[Stored], following: int | None) -> bytes:
+    """A page of events, as JSON: what `EventPage` describes. Others may go on meanwhile."""
+    made: list[bytes] = []
+    for start in range(0, len(events), AT_ONCE):
+        some = events[start : start + AT_ONCE]
+        made += await off_loop(sum(map(stored_size, some)), _envelopes, some)
+        await anyio.lowlevel.checkpoint()
+    head, tail = msgspec.json.encode(epoch), msgspec.json.encode(following)
+    size = sum(map(len, made))
+    data = await off_loop(size, lambda: _PAGE % (head, b",".join(made), tail))
+    await large_turn(size)
+    return data
+
+
+def _envelopes(events: Sequence[Stored]) -> list[bytes]:
+    return list(map(envelope, events))
 
 
 def batches(events: Events) -> Iterator[Events]:
@@ -63,19 +80,22 @@ class Frames:
         self._head = f'{{"t":"events","epoch":{msgspec.json.encode(epoch).decode()},"events":'
         self._made: dict[tuple[str, int, int], str] = {}
 
-    def frame(self, batch: Events) -> str:
+    async def frame(self, batch: Events) -> str:
         """The frame for these events."""
         if isinstance(batch, RawEvents):  # read by one client, for itself
             return f"{self._head}{batch.text}}}"
         key = _key(batch)
         if key is not None and (made := self._made.get(key)) is not None:
             return made
-        text = f"{self._head}[{b','.join(map(envelope, batch)).decode()}]}}"
+        text = await off_loop(sum(map(stored_size, batch)), self._text, batch)
         if key is not None:
             while len(self._made) >= self.KEPT:
                 self._made.pop(next(iter(self._made)))
             self._made[key] = text
         return text
+
+    def _text(self, batch: Sequence[Stored]) -> str:
+        return f"{self._head}[{b','.join(map(envelope, batch)).decode()}]}}"
 
 
 def _key(batch: Sequence[Stored]) -> tuple[str, int, int] | None:

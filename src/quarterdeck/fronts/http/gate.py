@@ -8,7 +8,7 @@ runners and CLIs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import (
@@ -18,6 +18,7 @@ from quarterdeck.fronts.http.asgi import (
     Receive,
     Scope,
     Send,
+    allow_large_messages,
     headers_of,
     path_of,
     refuse_upgrade,
@@ -26,6 +27,7 @@ from quarterdeck.fronts.http.asgi import (
 from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
+from quarterdeck.fronts.http.relay_access import RelayAccess
 from quarterdeck.fronts.http.request_limits import RequestLimits, UnderWay
 from quarterdeck.fronts.http.request_metrics import Requests
 from quarterdeck.fronts.http.roles import Person
@@ -66,8 +68,8 @@ _OF_CLIS = {("/", "websocket"), ("/events", "http")}
 class Gate:
     """The outermost layer of the app.
 
-    Requests below `/api` need a login or a token. The endpoints of runners and of CLIs check
-    their own tokens, and are not for browsers at all.
+    Requests below `/api` need a login or a token. The endpoints of runners, CLIs, agents and of
+    inbound webhooks check their own tokens, and are not for browsers at all.
     """
 
     def __init__(
@@ -81,6 +83,9 @@ class Gate:
         metrics: ASGIApp | None = None,
         requests: Requests | None = None,
         limits: RequestLimits | None = None,
+        relay: RelayAccess | None = None,
+        inbound: ASGIApp | None = None,
+        mcp: ASGIApp | None = None,
     ) -> None:
         self._access = access
         self._under_way = UnderWay(limits)
@@ -89,6 +94,9 @@ class Gate:
         self._runner = runner
         self._cli = cli
         self._metrics = metrics
+        self._relay = relay
+        self._inbound = inbound
+        self._mcp = mcp
         self._requests = requests or Requests()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,10 +129,13 @@ class Gate:
                 return
             client = person.grant if isinstance(person, Person) else scope["client"][0]
             begun = False
+            answering: Callable[[], None] = _nothing
 
             async def noted(message: Message) -> None:
                 nonlocal begun
-                begun = True
+                if not begun:
+                    begun = True
+                    answering()
                 await send(message)
 
             try:
@@ -132,8 +143,10 @@ class Gate:
                     if scope["type"] == "websocket":
                         await app(scope, receive, noted)
                         return
-                    with self._under_way.body(client, receive) as bounded:
-                        await app(scope, bounded, noted)
+                    reads = scope["method"] in {"GET", "HEAD"}
+                    async with self._under_way.turn(client, reads=reads) as answering:
+                        with self._under_way.body(client, receive) as bounded:
+                            await app(scope, bounded, noted)
             except Refused as refused:
                 if begun:
                     raise
@@ -170,6 +183,12 @@ class Gate:
             return _not_for_pages(scope, self._runner)
         if path.startswith("/v1/") or (path, scope["type"]) in _OF_CLIS:
             return _not_for_pages(scope, self._cli)
+        if path.startswith("/in/") and scope["type"] == "http":
+            return _not_for_pages(scope, self._inbound)
+        if path == "/mcp" and scope["type"] == "http":
+            return _not_for_pages(scope, self._mcp)
+        if (path, scope["type"]) == ("/ws", "websocket") and self._relay is not None:
+            return self._relay.admit(scope, visit)  # it has its own rules for origins
         by_cookie = not headers_of(scope, b"authorization")
         self._access.places.check_origin(
             scope, visit, cookie=by_cookie and bool(self._access.cookie_values(scope))
@@ -182,6 +201,8 @@ class Gate:
             return self._measured(scope, visit)
         if scope["type"] == "websocket":
             if path == "/api/stream":
+                if scope["user"].may(Right.STEER):
+                    allow_large_messages(scope)
                 return self._stream
             raise Refused("not_found", "there is no WebSocket here")
         return self._inner
@@ -193,6 +214,10 @@ class Gate:
         if self._metrics is None:
             raise Refused("not_found", "this server has no metrics")
         return self._metrics
+
+
+def _nothing() -> None:
+    """What ends with an answer that has no turn."""
 
 
 def _not_for_pages(scope: Scope, endpoint: ASGIApp | None) -> ASGIApp:
@@ -213,7 +238,7 @@ async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit:
         nonlocal begun
         if message["type"] == "http.response.start":
             begun = True
-            message["headers"] = _harden(message["headers"], secure=visit.secure, private=private)
+            message["headers"] = _harden(message["headers"], strict=visit.pins_tls, private=private)
         await send(message)
 
     try:
@@ -233,8 +258,8 @@ async def _refuse(
     headers: Headers,
     visit: Visit | None,
 ) -> None:
-    secure = visit is not None and visit.secure
-    hard = _harden(headers, secure=secure, private=True)
+    strict = visit is not None and visit.pins_tls
+    hard = _harden(headers, strict=strict, private=True)
     if scope["type"] == "websocket":
         await refuse_upgrade(receive, send, found.status, encode(found), MEDIA_TYPE, hard)
     else:
@@ -242,12 +267,12 @@ async def _refuse(
 
 
 def _harden(
-    headers: Sequence[tuple[bytes, bytes]], *, secure: bool, private: bool
+    headers: Sequence[tuple[bytes, bytes]], *, strict: bool, private: bool
 ) -> list[tuple[bytes, bytes]]:
     """The headers of an answer with the security headers; those that are set are kept."""
     have = {bytes(name).lower() for name, _ in headers}
     more = [*_HEADERS]
-    if secure:
+    if strict:
         more.append(_STRICT_TRANSPORT)
     if private:
         more.append(_NO_STORE)

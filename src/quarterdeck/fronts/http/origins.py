@@ -29,11 +29,18 @@ class Visit(Value):
     scheme: str
     host: str
     """As the Host header has it, the port too."""
+    strict: bool = True
+    """Whether browsers may be told to use this name with TLS only."""
 
     @property
     def secure(self) -> bool:
         """Whether it came over TLS."""
         return self.scheme == "https"
+
+    @property
+    def pins_tls(self) -> bool:
+        """Whether browsers are told so. It would hold for every port of the name."""
+        return self.secure and self.strict and _split_host(self.host)[0] not in LOOPBACK_NAMES
 
 
 class Places(Value):
@@ -49,6 +56,9 @@ class Places(Value):
         default_factory=tuple
     )
     """Made from `proxies` by `of`."""
+    strict: bool = True
+    """Whether browsers may be told to use our names with TLS only. Not where the certificate is our
+    own: the names are the machine's, and other programs serve on its other ports."""
 
     @classmethod
     def of(
@@ -57,6 +67,7 @@ class Places(Value):
         hosts: tuple[str, ...] = (),
         origins: tuple[str, ...] = (),
         proxies: tuple[str, ...] = (),
+        strict: bool = True,
     ) -> Places:
         """Check what a person configured. Raises `UsageError` for what cannot be right."""
         try:
@@ -74,6 +85,7 @@ class Places(Value):
             origins=origins,
             proxies=proxies,
             networks=networks,
+            strict=strict,
         )
 
     def visit(self, scope: Scope) -> Visit:
@@ -97,7 +109,7 @@ class Places(Value):
         name, _ = _split_host(host)
         if name not in LOOPBACK_NAMES and name not in self.hosts:
             raise Refused("host_not_allowed", f"Host {host[:100]!r} is not one of this server's")
-        return Visit(address=address, scheme=scheme, host=host)
+        return Visit(address=address, scheme=scheme, host=host, strict=self.strict)
 
     def check_origin(self, scope: Scope, visit: Visit, *, cookie: bool) -> None:
         """Raise `Refused` for a page that is not ours.

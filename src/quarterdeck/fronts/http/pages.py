@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -77,7 +77,12 @@ class Page(Value):
 class Pages:
     """The ASGI app for everything that is not the API."""
 
-    def __init__(self, make_openapi: Callable[[], bytes], static: Path | None = None) -> None:
+    def __init__(
+        self,
+        make_openapi: Callable[[], bytes],
+        static: Path | None = None,
+        more: Mapping[str, tuple[bytes, str]] | None = None,
+    ) -> None:
         self._pages = {path: _read(_OWN / name) for path, name in _OWN_PATHS.items()}
         self._make_openapi = make_openapi
         self._openapi_lock = anyio.Lock()
@@ -85,6 +90,8 @@ class Pages:
         self._hub: Page | None = None
         if static is not None:
             self._take(static)
+        for path, (body, kind) in (more or {}).items():
+            self._pages[path] = _page(body, kind)
 
     async def __call__(self, scope: Scope, send: Send) -> None:
         """Answer one request."""

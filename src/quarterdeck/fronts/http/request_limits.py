@@ -6,10 +6,11 @@ everything that it admits, so that no endpoint can forget it.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 
@@ -25,6 +26,13 @@ class RequestLimits(Value):
 
     at_once: int = 256
     """Requests and streams."""
+
+    reads_at_once: int = 8
+    """Requests that read, until their answer begins; the others wait. What all of them do together
+    in one round of the event loop is what everybody else waits for."""
+
+    changes_at_once: int = 16
+    """The same for requests that have a body, or change something: some wait for an agent."""
 
     body_bytes: int = 64 * MEGABYTE
     """Bodies that are not complete, together."""
@@ -49,6 +57,9 @@ class UnderWay:
         self._clock = clock
         self._requests: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._in_turn: Counter[str] = Counter()
+        """Requests that have their turn, or wait for it."""
 
     @contextmanager
     def counted(self, client: str) -> Iterator[None]:
@@ -61,6 +72,30 @@ class UnderWay:
             yield
         finally:
             _less(self._requests, client, 1)
+
+    @asynccontextmanager
+    async def turn(self, client: str, *, reads: bool) -> AsyncIterator[Callable[[], None]]:
+        """Wait until few requests of this client are worked on; gives what ends the turn early."""
+        most = self.limits.reads_at_once if reads else self.limits.changes_at_once
+        key = f"{'reads' if reads else 'changes'} {client}"
+        turns = self._turns.setdefault(key, asyncio.Semaphore(most))
+        self._in_turn[key] += 1
+        holds = False
+
+        def end() -> None:
+            nonlocal holds
+            if holds:
+                holds = False
+                turns.release()
+
+        try:
+            holds = await turns.acquire()
+            yield end
+        finally:
+            end()
+            _less(self._in_turn, key, 1)
+            if key not in self._in_turn:
+                del self._turns[key]
 
     @contextmanager
     def body(self, client: str, receive: Receive) -> Iterator[Receive]:

@@ -103,6 +103,8 @@ def _schema(kind: kinds.Type) -> Json:
                 "type": "string",
                 **_given(minLength=shortest, maxLength=longest, pattern=pattern),
             }
+        case kinds.BytesType():
+            return {"type": "string", "contentEncoding": "base64"}
         case kinds.EnumType(cls=cls):
             return {"enum": [member.value for member in cls]}
         case kinds.LiteralType(values=values):

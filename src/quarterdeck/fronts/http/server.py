@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
-import uvicorn
+from msgspec import field
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.runtime.connection_limits import ConnectionLimits
+from quarterdeck.runtime.tasks import background_tasks
+from quarterdeck.runtime.tls import LOOK_SECONDS, CertificateFile, ServerTls
 from quarterdeck.runtime.web_server import bind, run_server, server_config
 
 PONG_SECONDS = 40.0  # a browser's tab that sleeps is late, and not gone
-LIMITS = ConnectionLimits(small_path="/api/")
+LIMITS = ConnectionLimits(
+    small_paths=("/api/", "/ws"), fragmented_paths=("/api/", "/ws", "/runner")
+)
 
 
 class Listen(Value):
@@ -30,6 +35,8 @@ class Listen(Value):
     port: int = 8765
     certificate: Path | None = None
     key: Path | None = None
+    named: Mapping[str, CertificateFile] = field(default_factory=dict)
+    """Further certificates, for clients that want one of these names."""
 
     def __post_init__(self) -> None:
         """Refuse half a certificate."""
@@ -39,34 +46,43 @@ class Listen(Value):
 
 @asynccontextmanager
 async def serve(
-    app: ASGIApp, listen: Listen | None = None, limits: ConnectionLimits | None = None
+    app: ASGIApp,
+    listen: Listen | None = None,
+    limits: ConnectionLimits | None = None,
+    *,
+    look_seconds: float = LOOK_SECONDS,
 ) -> AsyncIterator[str]:
     """Serve the app while the block runs; gives its address, `http://127.0.0.1:8765`.
 
     Port 0 takes a free one. Raises `LinkRefused` when the address cannot be had and `UsageError`
-    when the certificate cannot be read. At the end requests have three seconds to finish.
+    when the certificate cannot be read. Certificates that are replaced are used within
+    `look_seconds`. At the end requests have three seconds to finish.
     """
     listen = listen or Listen()
-    config = _config(app, listen, limits or LIMITS)
-    listener = bind(listen.host, listen.port)
-    async with run_server(config, listener):
-        yield _address(listen, listener)
-
-
-def _config(app: ASGIApp, listen: Listen, limits: ConnectionLimits) -> uvicorn.Config:
+    tls = _tls(listen)
     config = server_config(
         app,
         pong_seconds=PONG_SECONDS,
         lifespan="on",
-        certificate=listen.certificate,
-        key=listen.key,
-        limits=limits,
+        tls=None if tls is None else tls.context,
+        limits=limits or LIMITS,
     )
+    config.load()
+    listener = bind(listen.host, listen.port)
+    async with run_server(config, listener), background_tasks() as tasks:
+        if tls is not None:
+            tasks.start_soon(partial(tls.watch, seconds=look_seconds))
+        yield _address(listen, listener)
+
+
+def _tls(listen: Listen) -> ServerTls | None:
+    if listen.certificate is None:
+        return None
+    file = CertificateFile(certificate=listen.certificate, key=listen.key)
     try:
-        config.load()
+        return ServerTls(file, listen.named)
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"certificate {listen.certificate}: {error}") from error
-    return config
 
 
 def _address(listen: Listen, listener: socket.socket) -> str:

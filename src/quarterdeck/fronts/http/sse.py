@@ -17,6 +17,7 @@ from quarterdeck.fronts.http.events import envelope
 from quarterdeck.fronts.http.routes.handlers import Asking
 from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.base import Stored
+from quarterdeck.runtime.off_loop import large_turn
 
 BEAT_SECONDS = 15.0
 """A comment is sent after this time without an event: proxies close silent connections."""
@@ -73,4 +74,5 @@ async def _lines(hub: HubApi, session: str, start: Start) -> AsyncIterator[bytes
         if not batch:
             return  # the journal is closed: the client comes back to the next hub
         for stored in batch:
+            await large_turn(len(stored.json))
             yield b"id: %b:%d\ndata: %b\n\n" % (epoch, stored.seq, envelope(stored))

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.domain.errors import NotFound, UsageError
+from quarterdeck.domain.errors import Forbidden, NotFound, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.protocol.roles import Role
@@ -36,9 +36,15 @@ BROWSER_SECONDS = 90 * 86400.0
 OPEN_OWNER_SECONDS = 30 * 86400.0  # without TLS, for who may do everything
 BROWSERS_KEPT = 200  # the oldest logins go first: the file stays small whatever happens
 NAME_LIMIT = 64
+PAIRING_SECONDS = 600.0
+PAIRED_SECONDS = 365 * 86400.0
+PAIRINGS_KEPT = 20  # codes of one grant that nobody has used yet
+PAIRED_KEPT = 20  # chats of one grant; the oldest go first
 
 _PREFIX = "qd"  # so that scanners for leaked secrets can know ours
 _ID_BYTES, _SECRET_BYTES = 6, 32
+_CODE_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # no letter that is taken for a digit
+_CODE_GROUPS, _CODE_GROUP = 3, 4  # 60 bits, for ten minutes and few tries
 
 
 class Kind(StrEnum):
@@ -48,6 +54,8 @@ class Kind(StrEnum):
     BROWSER = "browser"
     CODE = "code"
     """Exchanged once, for a browser's grant."""
+    PAIRING = "pairing"
+    """Exchanged once, for the token of a person in a chat."""
 
 
 class Grant(Value):
@@ -62,6 +70,12 @@ class Grant(Value):
     expires: float | None = None
     page: str = ""
     """For a browser: the keyed hash of its page key, without which the cookie opens nothing."""
+    label: str = ""
+    """What the token is used by, such as `telegram:1234`."""
+    until: float | None = None
+    """For a pairing: when the token that it is exchanged for expires at the latest."""
+    parent: str = ""
+    """For a pairing and its token: the grant of who made it, with which it ends."""
 
 
 class Login(Value):
@@ -70,6 +84,13 @@ class Login(Value):
     cookie: str
     page_key: str
     seconds: float
+    person: Person
+
+
+class Paired(Value):
+    """What a pairing was exchanged for."""
+
+    token: str
     person: Person
 
 
@@ -149,11 +170,68 @@ class TokenFile:
         person = Person(name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires)
         return Login(cookie=token, page_key=page_key, seconds=seconds, person=person)
 
-    def revoke(self, grant_id: str) -> None:
-        """Take a grant back. Raises `NotFound`."""
+    def make_pairing(
+        self, name: str, role: Role, *, until: float | None = None, parent: str = ""
+    ) -> str:
+        """Create a code that a person types into a chat: once, within ten minutes.
+
+        Raises `Forbidden` for a `parent` that is a chat itself: what it paired would go on when it
+        is revoked.
+        """
+        _check_name(name)
+        letters = [secrets.choice(_CODE_LETTERS) for _ in range(_CODE_GROUPS * _CODE_GROUP)]
+        code = "".join(letters)
         with self._changing() as contents:
-            rest = tuple(grant for grant in contents.grants if grant.id != grant_id)
-            if len(rest) == len(contents.grants):
+            if any(grant.id == parent and grant.label for grant in contents.grants):
+                raise Forbidden("a chat cannot pair another chat: use the web app or a terminal")
+            _, grant = self._new(contents, name, role, Kind.PAIRING, PAIRING_SECONDS)
+            grant = msgspec.structs.replace(
+                grant, digest=_digest(contents.key, code), until=until, parent=parent
+            )
+            rest = _without_surplus(contents.grants, Kind.PAIRING, parent, PAIRINGS_KEPT)
+            self._write(contents, (*rest, grant))
+        groups = range(0, len(code), _CODE_GROUP)
+        return "-".join(code[at : at + _CODE_GROUP] for at in groups)
+
+    def cancel_pairing(self, code: str) -> None:
+        """Let a pairing's code work no more, if there is such a code."""
+        with self._changing() as contents:
+            found = self._pairing(contents, code)
+            if found is not None:
+                rest = tuple(grant for grant in contents.grants if grant.id != found.id)
+                self._write(contents, rest)
+
+    def redeem_pairing(self, code: str, label: str) -> Paired | None:
+        """Exchange a pairing's code for a token: once. None for a wrong, old or used one."""
+        with self._changing() as contents:
+            used = self._pairing(contents, code)
+            if used is None:
+                return None
+            seconds = PAIRED_SECONDS
+            if used.until is not None:
+                seconds = min(seconds, used.until - self._clock())
+            token, grant = self._new(contents, used.name, used.role, Kind.TOKEN, seconds)
+            grant = msgspec.structs.replace(grant, label=label, parent=used.parent)
+            # The chat may have had another token of the same person: nobody has that any more.
+            rest = tuple(
+                other
+                for other in contents.grants
+                if other.id != used.id and (other.label, other.name) != (label, used.name)
+            )
+            if used.parent:
+                rest = _without_surplus(rest, Kind.TOKEN, used.parent, PAIRED_KEPT)
+            self._write(contents, (*rest, grant))
+        person = Person(name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires)
+        return Paired(token=token, person=person)
+
+    def revoke(self, grant_id: str) -> None:
+        """Take a grant back, and the chats that were paired by it. Raises `NotFound`."""
+        with self._changing() as contents:
+            rest = tuple(
+                grant for grant in contents.grants if grant_id not in {grant.id, grant.parent}
+            )
+            # Most grants have no parent: the empty id would be that of all of them.
+            if not grant_id or len(rest) == len(contents.grants):
                 raise NotFound("token", grant_id)
             self._write(contents, rest)
 
@@ -185,6 +263,19 @@ class TokenFile:
         if named is None or not same or prefix != _PREFIX or named.kind is not kind:
             return None
         return None if self._is_over(named) else named
+
+    def _pairing(self, contents: _Contents, code: str) -> Grant | None:
+        digest = _digest(contents.key, _plain_code(code))
+        return next(
+            (
+                grant
+                for grant in contents.grants
+                if grant.kind is Kind.PAIRING
+                and hmac.compare_digest(grant.digest, digest)
+                and not self._is_over(grant)
+            ),
+            None,
+        )
 
     def _is_over(self, grant: Grant) -> bool:
         return grant.expires is not None and grant.expires <= self._clock()
@@ -259,6 +350,21 @@ def _digest(key: str, secret: str) -> str:
     return hashlib.blake2b(
         secret.encode("utf-8", "replace"), key=bytes.fromhex(key), digest_size=32
     ).hexdigest()
+
+
+def _plain_code(code: str) -> str:
+    """A code as it was made: people type it in small letters, and with other dashes."""
+    plain = "".join(letter for letter in code.upper() if letter.isalnum())
+    return plain.translate(str.maketrans("OIL", "011"))[:64]
+
+
+def _without_surplus(
+    grants: tuple[Grant, ...], kind: Kind, parent: str, most: int
+) -> tuple[Grant, ...]:
+    """The grants without the oldest of one person, so that there is room for a new one."""
+    own = [grant.id for grant in grants if grant.kind is kind and grant.parent == parent]
+    surplus = set(own[: max(0, len(own) - most + 1)])
+    return tuple(grant for grant in grants if grant.id not in surplus)
 
 
 def _check_name(name: str) -> None:

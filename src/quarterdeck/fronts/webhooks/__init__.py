@@ -10,8 +10,8 @@ from __future__ import annotations
 from quarterdeck.fronts.webhooks.endpoint import Counts
 from quarterdeck.fronts.webhooks.sender import Attempt, send_sample
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook, WebhookEvent
-from quarterdeck.fronts.webhooks.signature import new_secret
 from quarterdeck.fronts.webhooks.webhooks import Webhooks
+from quarterdeck.runtime.webhook_signature import new_secret
 
 __all__ = [
     "Attempt",

@@ -10,19 +10,14 @@ Blocking, and safe to use from several threads. It knows neither HTTP nor payloa
 
 from __future__ import annotations
 
-import logging
-import os
 import sqlite3
-import threading
 from collections.abc import Collection
 from pathlib import Path
 
 from quarterdeck.domain.structs import Value
-
-log = logging.getLogger(__name__)
+from quarterdeck.runtime.sqlite_files import SqliteFile
 
 FILE = "webhooks.db"
-BUSY_SECONDS = 5.0
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cursors (
@@ -57,77 +52,43 @@ class Outbox:
 
     def __init__(self, folder: Path) -> None:
         """Open it. A damaged file is moved aside, with its cursors and undelivered payloads."""
-        self._path = folder / FILE
-        self._mutex = threading.Lock()
-        try:
-            self._connection = self._open()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise
-            aside = self._path.with_suffix(".damaged")
-            log.error("%s is damaged (%s); it is moved aside as %s", self._path, error, aside.name)
-            self._path.replace(aside)
-            for left in ("-wal", "-shm"):
-                self._path.with_name(FILE + left).unlink(missing_ok=True)
-            self._connection = self._open()
-
-    def _open(self) -> sqlite3.Connection:
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        connection = sqlite3.connect(
-            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        try:
-            # NORMAL: after a power failure the newest entries are missing, and created again.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.executescript(_SCHEMA)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        # NORMAL: after a power failure the newest entries are missing, and created again.
+        self._file = SqliteFile(folder / FILE, _SCHEMA, synchronous="NORMAL")
 
     def close(self) -> None:
         """Close the file."""
-        with self._mutex:
-            self._connection.close()
+        self._file.close()
 
     def begin(self, name: str, epoch: str, now: int) -> int:
         """The cursor of an endpoint in this journal. A new endpoint begins at `now`."""
-        with self._mutex:
-            row = self._connection.execute(
+        with self._file.using() as db:
+            row = db.execute(
                 "SELECT position FROM cursors WHERE name = ? AND epoch = ?", (name, epoch)
             ).fetchone()
             # Beyond the end: the journal was restored from a backup.
             if row is not None and row[0] <= now:
                 return int(row[0])
-            self._move(name, epoch, now)
+            _move(db, name, epoch, now)
             return now
 
     def put(self, name: str, epoch: str, position: int, waiting: Waiting) -> None:
         """Store a payload for an endpoint, and move its cursor."""
-        with self._mutex:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._move(name, epoch, position)
-                self._connection.execute(
-                    "INSERT OR IGNORE INTO waiting VALUES (?, ?, ?, ?, ?, ?)",
-                    (name, waiting.id, waiting.body, waiting.at, waiting.tries, waiting.due),
-                )
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._file.changing() as db:
+            _move(db, name, epoch, position)
+            db.execute(
+                "INSERT OR IGNORE INTO waiting VALUES (?, ?, ?, ?, ?, ?)",
+                (name, waiting.id, waiting.body, waiting.at, waiting.tries, waiting.due),
+            )
 
     def move(self, name: str, epoch: str, position: int) -> None:
         """Move an endpoint's cursor past events that it does not want."""
-        with self._mutex:
-            self._move(name, epoch, position)
+        with self._file.changing() as db:
+            _move(db, name, epoch, position)
 
     def next(self, name: str) -> Waiting | None:
         """The payload that is due first."""
-        with self._mutex:
-            row = self._connection.execute(
+        with self._file.using() as db:
+            row = db.execute(
                 "SELECT id, body, at, tries, due FROM waiting WHERE name = ?"
                 " ORDER BY due, at, id LIMIT 1",
                 (name,),
@@ -139,34 +100,31 @@ class Outbox:
 
     def reschedule(self, name: str, id_: str, tries: int, due: float) -> None:
         """Schedule a retry."""
-        with self._mutex:
-            self._connection.execute(
+        with self._file.using() as db:
+            db.execute(
                 "UPDATE waiting SET tries = ?, due = ? WHERE name = ? AND id = ?",
                 (tries, due, name, id_),
             )
 
     def remove(self, name: str, id_: str) -> None:
         """Remove a payload that was delivered or given up."""
-        with self._mutex:
-            self._connection.execute("DELETE FROM waiting WHERE name = ? AND id = ?", (name, id_))
+        with self._file.using() as db:
+            db.execute("DELETE FROM waiting WHERE name = ? AND id = ?", (name, id_))
 
     def count(self, name: str) -> int:
         """The number of waiting payloads."""
-        with self._mutex:
-            row = self._connection.execute(
-                "SELECT count(*) FROM waiting WHERE name = ?", (name,)
-            ).fetchone()
+        with self._file.using() as db:
+            row = db.execute("SELECT count(*) FROM waiting WHERE name = ?", (name,)).fetchone()
         return int(row[0])
 
     def keep_only(self, names: Collection[str]) -> None:
         """Delete the data of removed endpoints."""
-        with self._mutex:
-            known = {str(row[0]) for row in self._connection.execute("SELECT name FROM cursors")}
+        with self._file.changing() as db:
+            known = {str(row[0]) for row in db.execute("SELECT name FROM cursors")}
             for name in known - set(names):
-                self._connection.execute("DELETE FROM waiting WHERE name = ?", (name,))
-                self._connection.execute("DELETE FROM cursors WHERE name = ?", (name,))
+                db.execute("DELETE FROM waiting WHERE name = ?", (name,))
+                db.execute("DELETE FROM cursors WHERE name = ?", (name,))
 
-    def _move(self, name: str, epoch: str, position: int) -> None:
-        self._connection.execute(
-            "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (name, epoch, position)
-        )
+
+def _move(db: sqlite3.Connection, name: str, epoch: str, position: int) -> None:
+    db.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (name, epoch, position))

@@ -24,7 +24,7 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.webhooks.payloads import Link, sample
 from quarterdeck.fronts.webhooks.settings import Webhook, WebhookEvent
-from quarterdeck.fronts.webhooks.signature import headers, read_keys
+from quarterdeck.runtime.webhook_signature import headers, read_keys
 
 if TYPE_CHECKING:
     import httpx2

@@ -20,6 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
+from quarterdeck.domain.marks import mark_characters
 from quarterdeck.history.export.markdown import capitalize, moment, properties, readable
 from quarterdeck.history.story import Answer, AnyEntry, Call, Notice, Outcome, Prompt, Thinking
 from quarterdeck.journal.views import SessionView
@@ -33,8 +34,6 @@ LONGEST_ANSWER = 200_000
 """A longer answer is shown as plain text."""
 
 _LINKS = ("http://", "https://", "mailto:")
-_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {127: 0x2421}
-"""Control characters are not allowed in HTML; these symbols stand for them."""
 
 
 def head(view: SessionView) -> str:
@@ -88,8 +87,11 @@ def item(entry: AnyEntry, answer: str = "") -> str:
 
 
 def text(value: str) -> str:
-    """Text with all markup escaped."""
-    return html.escape(value.translate(_PICTURES).encode("utf-8", "replace").decode())
+    """Text with all markup escaped, and a mark for each character that would not be seen.
+
+    Control characters are not allowed in HTML at all.
+    """
+    return html.escape(mark_characters(value))
 
 
 def render(answers: Sequence[str]) -> list[str]:
@@ -109,7 +111,7 @@ def _render_answer(answer: str) -> str:
     if len(answer) > LONGEST_MARKDOWN:
         end = answer.rfind("\n", 0, LONGEST_MARKDOWN) + 1 or LONGEST_MARKDOWN
         answer, rest = answer[:end], plain(answer[end:])
-    made = str(_parser().render(answer.translate(_PICTURES).encode("utf-8", "replace").decode()))
+    made = str(_parser().render(mark_characters(answer)))
     return made + rest
 
 

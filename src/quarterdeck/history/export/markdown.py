@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Raw
 
+from quarterdeck.domain.marks import mark_characters
 from quarterdeck.history.story import Answer, AnyEntry, Call, Notice, Outcome, Prompt, Thinking
 from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.tools import one_line
@@ -27,7 +28,7 @@ def head(view: SessionView) -> str:
     """The title, and properties of the whole session."""
     lines = [f"# {plain(view.name or view.session)}", ""]
     lines += [f"- {name}: {plain(value)}" for name, value in properties(view)]
-    return "\n".join(lines) + "\n"
+    return mark_characters("\n".join(lines) + "\n")
 
 
 def properties(view: SessionView) -> list[tuple[str, str]]:
@@ -56,7 +57,11 @@ def moment(at: int) -> str:
 
 
 def item(entry: AnyEntry) -> str:
-    """One entry, with an empty line before it."""
+    """One entry, with an empty line before it, and a mark for what would not be seen."""
+    return mark_characters(_item(entry))
+
+
+def _item(entry: AnyEntry) -> str:
     match entry:
         case Prompt(text=text, by=by, others=others):
             who = f" of {plain(by)}" if by else ""

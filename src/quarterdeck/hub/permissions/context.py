@@ -200,7 +200,7 @@ def facts_of(
         project=spec.project or "",
         directory=spec.directory,
         branch=branch_of(_folder(view)) if _is_here(view) else None,
-        user=view.by,
+        user=view.user,
         mode=mode,
         origin=None if subagent is None else SUBAGENT if subagent else MAIN,
         agent=agent,

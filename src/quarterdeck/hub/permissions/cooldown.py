@@ -11,6 +11,7 @@ import math
 import msgspec
 from msgspec import Raw
 
+from quarterdeck.domain.structs import Mutable
 from quarterdeck.protocol.commands import Answer, PlanAnswer
 
 LONGEST = 4
@@ -19,13 +20,12 @@ LONGEST = 4
 _decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
-class Cooldown:
+class Cooldown(Mutable):
     """Keeps the time of one session's plans. `base` is the first rest in seconds; None is none."""
 
-    def __init__(self, base: float | None) -> None:
-        self.base = base
-        self._revisions = 0
-        self._since: int | None = None
+    base: float | None
+    _revisions: int = 0
+    _since: int | None = None
 
     def answered(self, answer: Raw, at: int) -> None:
         """A question was answered, at a time in ms: revision begins a rest, approval ends it."""

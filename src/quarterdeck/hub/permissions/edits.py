@@ -53,7 +53,7 @@ def edited_call(opened: AskOpened, answer: Answer) -> CanUseTool | None:
     except UsageError as error:
         raise UsageError(f"input: {error}") from error
     if not is_object(given):
-        raise UsageError("input: a JSON object is wanted")
+        raise UsageError("input: must be a JSON object")
     if same_json(given, request.input):
         return None
     return CanUseTool(

@@ -9,14 +9,18 @@ against the call again, since a person may be asked only now, and by rules that 
 What the rules say comes as a value (`Ruling`): `context` looks it up, in a thread. The memory is
 changed by what the CLI says and by what was journalled, never by a decision, so that the next hub
 folds it from the journal and decides nothing again.
+
+The module is long because both ways read and change the same memory of calls.
 """
 
 from __future__ import annotations
 
-from msgspec import Raw, Struct
+from collections.abc import Iterable
+
+from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import Mutable, Value
 from quarterdeck.hub.permissions.context import CallQuestion, Ruling
 from quarterdeck.hub.permissions.cooldown import Cooldown
 from quarterdeck.policy.decide import FOR_PEOPLE, Behavior, Verdict
@@ -41,6 +45,8 @@ SESSION = "session"
 
 MOST_REMEMBERED = 4096
 """The number of calls without a result that are remembered: an odd CLI must not fill the memory."""
+MOST_WRITTEN = 256 * 1024
+"""Characters of the names of written files that the next run is told."""
 
 
 HEEDED = release(120)
@@ -127,28 +133,37 @@ class Earlier(Value):
     rewritten: bool = False
 
 
-class PermissionGate:
+class PermissionGate(Mutable):
     """Decides about the calls of one run."""
 
-    def __init__(self, spec: SessionSpec) -> None:
-        self._cooldown = Cooldown(spec.plan_cooldown)
-        self._undecided: dict[str, _Shown] = {}
-        self._answered: dict[str, _Answered] = {}
-        self._places: dict[str, str] = {}
-        """The working directory of each call that has not ended, from its hook."""
-        self._agents: dict[str, str] = {}
-        self._done: set[str] = set()
-        self._writing: dict[str, frozenset[str]] = {}
-        """The files that each call that has not ended would write."""
-        self._written: dict[str, None] = {}
-        """The files that ended calls have written, the oldest first."""
-        self.started_with_bypass = spec.skip_permissions
-        """Whether the process was started with permission to bypass permissions."""
-        self.change(spec)
+    _cooldown: Cooldown
+    _undecided: dict[str, _Shown] = field(default_factory=dict)
+    _answered: dict[str, _Answered] = field(default_factory=dict)
+    _places: dict[str, str] = field(default_factory=dict)
+    """The working directory of each call that has not ended, from its hook."""
+    _agents: dict[str, str] = field(default_factory=dict)
+    """The types of the subagents, the oldest first."""
+    _done: set[str] = field(default_factory=set)
+    _writing: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The files that each call that has not ended would write."""
+    _written: dict[str, None] = field(default_factory=dict)
+    """The files that ended calls have written, the oldest first."""
+    started_with_bypass: bool = False
+    """Whether the process was started with permission to bypass permissions."""
+    _may_bypass: bool = False
+    """Whether the session has this permission now."""
+
+    @classmethod
+    def of(cls, spec: SessionSpec) -> PermissionGate:
+        """The gate of a process that was started with this spec."""
+        gate = cls(_cooldown=Cooldown(spec.plan_cooldown))
+        gate.started_with_bypass = spec.skip_permissions
+        gate.change(spec)
+        return gate
 
     def change(self, spec: SessionSpec) -> None:
         """The session's spec has changed."""
-        self._spec = spec
+        self._may_bypass = spec.skip_permissions
         self._cooldown.base = spec.plan_cooldown
 
     # --- memory: folded from the lines of the CLI and from journalled events ---------------------
@@ -159,6 +174,8 @@ class PermissionGate:
             return
         if seen.agent_id and seen.agent_type:
             self._agents[seen.agent_id] = seen.agent_type
+            if len(self._agents) > MOST_REMEMBERED:
+                del self._agents[next(iter(self._agents))]
         if not seen.tool_use_id:
             return
         if seen.cwd and len(self._places) < MOST_REMEMBERED:
@@ -239,6 +256,26 @@ class PermissionGate:
         self._written |= dict.fromkeys(sorted(self._writing.pop(tool_use_id, ())))
         while len(self._written) > MOST_REMEMBERED:
             del self._written[next(iter(self._written))]
+
+    def wrote_before(self, files: Iterable[str]) -> None:
+        """Earlier runs of the session have written these files, the oldest first."""
+        self._written = dict.fromkeys(files) | self._written
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The files that the session has written, the oldest first, for its next run.
+
+        A call that has not ended counts as well: its process may have been killed in the midst.
+        """
+        unsure = [file for files in self._writing.values() for file in sorted(files)]
+        kept: list[str] = []
+        left = MOST_WRITTEN
+        for file in reversed(dict.fromkeys((*self._written, *unsure))):
+            left -= len(file)
+            if left < 0 or len(kept) >= MOST_REMEMBERED:
+                break
+            kept.append(file)
+        return tuple(reversed(kept))
 
     # --- questions: what the rules are to be asked -----------------------------------------------
 
@@ -330,12 +367,16 @@ class PermissionGate:
         self,
         seen: HookInput | UnknownHook,
         mode: str,
-        ruling: Ruling | None,
+        ruling: Ruling,
         version: Version | None,
     ) -> GateDecision:
         """The CLI is about to run a tool, or to ask about it."""
-        if not isinstance(seen, PreToolUseInput) or ruling is None:
-            return GateDecision()
+        if not isinstance(seen, PreToolUseInput):
+            # Nothing else calls this hook: a call that no rule can be held against must not run.
+            entry = _entry(UNREADABLE_TOOL, Raw(b"{}"), None, _UNREADABLE, None)
+            return GateDecision(
+                body=_hook_output(_UNREADABLE), events=(entry,), verdict=_UNREADABLE
+            )
         branch = ruling.branch
         verdict = self._asked_in_plan(ruling.verdict, seen.tool_name, mode, version)
         asks = verdict.behavior is Behavior.ASK and verdict.ruled
@@ -369,7 +410,7 @@ class PermissionGate:
         self, verdict: Verdict, tool: str, mode: str, version: Version | None
     ) -> Verdict:
         """Have a person asked where the CLI would use a permission that was taken away."""
-        taken_away = self.started_with_bypass and not self._spec.skip_permissions
+        taken_away = self.started_with_bypass and not self._may_bypass
         uses_it = mode == "plan" and (version is None or version < PLAN_ASKS)
         if verdict.ruled or not taken_away or not uses_it or tool in _HARMLESS:
             return verdict
@@ -382,6 +423,17 @@ class PermissionGate:
             rule="plan-mode",
             source=SESSION,
         )
+
+
+UNREADABLE_TOOL = "unknown"
+"""The tool of a call that could not be read, in the audit."""
+
+_UNREADABLE = Verdict(
+    behavior=Behavior.DENY,
+    reasons=("the call could not be read, so that no rule can allow it",),
+    ruled=True,
+    source="policy",
+)
 
 
 def _is_heeded(version: Version | None) -> bool:

@@ -7,11 +7,11 @@ who answers a request without a person, and `answers` what the CLI is sent.
 from __future__ import annotations
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, field
 
 from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, Mutable
 from quarterdeck.hub.permissions.answers import Reply
 from quarterdeck.policy.decide import Behavior
 from quarterdeck.protocol.events import (
@@ -31,14 +31,13 @@ from quarterdeck.wire.tools import describe, one_line, parse_plan
 PLAN = "ExitPlanMode"
 
 
-class OpenAsks:
+class OpenAsks(Mutable):
     """The questions of one run that are open, and the plans in the CLI's messages."""
 
-    def __init__(self) -> None:
-        self._ask_factory: dict[str, AskOpened] = {}
-        """By question."""
-        self._by_request: dict[str, str] = {}
-        self._plans: dict[str, str] = {}
+    _cards: dict[str, AskOpened] = field(default_factory=dict)
+    """By question."""
+    _by_request: dict[str, str] = field(default_factory=dict)
+    _plans: dict[str, str] = field(default_factory=dict)
 
     # --- the fold --------------------------------------------------------------------------------
 
@@ -52,12 +51,12 @@ class OpenAsks:
 
     def opened(self, card: AskOpened) -> None:
         """A person is asked."""
-        self._ask_factory[card.ask] = card
+        self._cards[card.ask] = card
         self._by_request[card.request_id] = card.ask
 
     def closed(self, ask: str) -> AskOpened | None:
         """A question is answered or withdrawn: its card, if it is one of this run."""
-        card = self._ask_factory.pop(ask, None)
+        card = self._cards.pop(ask, None)
         if card is not None:
             self._by_request.pop(card.request_id, None)
         return card
@@ -67,7 +66,7 @@ class OpenAsks:
     @property
     def open(self) -> tuple[str, ...]:
         """The open questions, oldest first."""
-        return tuple(self._ask_factory)
+        return tuple(self._cards)
 
     def has(self, request_id: str) -> bool:
         """Whether this request has a card."""
@@ -83,7 +82,7 @@ class OpenAsks:
         What is allowed must run as the agent asked for it. After a restart of the hub only the
         masked card is known: then that runs, and its token opens nothing.
         """
-        return self._ask_factory.get(card.ask, card)
+        return self._cards.get(card.ask, card)
 
     def plan_of(self, request: CanUseTool) -> str | None:
         """The text of the plan that a request is about, as far as it is known."""

@@ -110,8 +110,8 @@ class _Reader:
     def add(self, at: int, event: Event) -> None:
         """Take in the next event."""
         match event:
-            case SessionCreated(spec=spec, by=by):
-                self._spec, self._user = spec, by
+            case SessionCreated(spec=spec, by=by, person=person):
+                self._spec, self._user = spec, person or by
             case SpecChanged(spec=spec):
                 self._spec = spec
             case RunStarting(machine=machine):

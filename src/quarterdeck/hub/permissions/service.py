@@ -178,7 +178,7 @@ class PolicyService:
         """Check the audit log's chain, and that it leads through a head that was kept outside."""
         expected = parse_head(head) if head is not None else None
         if head is not None and expected is None:
-            raise UsageError("head: position:seal is wanted, as an earlier check gave it")
+            raise UsageError("head: must be position:seal, as an earlier check gave it")
         check = Check(self._journal.epoch, expected)
         while page := await self._journal.links(after=check.after, limit=CHAIN_PAGE):
             check.add(page)

@@ -11,7 +11,7 @@ It decides nothing about the CLI: `supervisor` interrupts and holds prompts back
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec import field
 
@@ -23,7 +23,14 @@ from quarterdeck.journal.base import Journal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.usage import SLOT_MS, UsageBy, day_of, midnight, total
 from quarterdeck.journal.views import SessionView
-from quarterdeck.protocol.events import BudgetReached, Metered, ModelTokens, TurnEnded
+from quarterdeck.protocol.events import (
+    BudgetReached,
+    Metered,
+    ModelTokens,
+    SessionCreated,
+    SpecChanged,
+    TurnEnded,
+)
 from quarterdeck.protocol.sessions import Budget
 
 
@@ -38,7 +45,7 @@ class Limit(Value, forbid_unknown_fields=True):
         for name in self.__struct_fields__:
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < float("inf"):
-                raise UsageError(f"limit: {name}: a number above 0 is wanted")
+                raise UsageError(f"limit: {name}: must be a number above 0")
 
 
 class Limits(Value, forbid_unknown_fields=True):
@@ -67,6 +74,16 @@ class Spending(Value):
     session: Spent
     day: Spent
     project: Spent
+    family: tuple[tuple[Spent, Budget], ...] = ()
+    """What the trees of the sessions above it have spent, and their budgets; the nearest last."""
+
+
+class _Tree:
+    """What a session and all that its agents have started have spent, and its budget."""
+
+    def __init__(self) -> None:
+        self.spent = Spent()
+        self.budget: Budget | None = None
 
 
 READS = 3
@@ -83,6 +100,8 @@ class Ledger:
         self._loaded = 0
         self._today = Spent()
         self._projects: dict[str, Spent] = {}
+        self._trees: dict[str, _Tree] = {}
+        """By the session at the top of each: of all whose agents may start others."""
         self.prices = Prices()
 
     async def load(self, journal: Journal) -> None:
@@ -114,10 +133,34 @@ class Ledger:
             for row in await journal.usage(UsageBy.MODEL)
         )
 
+    def know(self, view: SessionView) -> None:
+        """Add a session of the journal to the trees that it belongs to. Once for each session."""
+        if not view.spec.agents and not view.lineage:
+            return
+        if view.spec.agents:
+            self._tree(view.session).budget = view.spec.budget
+        own = Spent(usd=view.account.usd, tokens=view.account.tokens)
+        for top in self._tops(view):
+            self._tree(top).spent += own
+
+    def _tree(self, session: str) -> _Tree:
+        return self._trees.setdefault(session, _Tree())
+
+    def _tops(self, view: SessionView) -> tuple[str, ...]:
+        """The trees that a session belongs to, its own included."""
+        return (*view.lineage, *((view.session,) if view.session in self._trees else ()))
+
     def note(self, before: SessionView | None, stored: Stored) -> None:
         """An event was stored on top of this view."""
         event = stored.event
-        if before is None or stored.position <= self._loaded:
+        if stored.position <= self._loaded:
+            return
+        if isinstance(event, SessionCreated | SpecChanged) and event.spec.agents:
+            if before is not None and stored.session not in self._trees:
+                account = before.account
+                self._tree(stored.session).spent = Spent(usd=account.usd, tokens=account.tokens)
+            self._tree(stored.session).budget = event.spec.budget
+        if before is None:
             return
         if not isinstance(event, Metered | TurnEnded):
             return
@@ -130,6 +173,8 @@ class Ledger:
         self._today += more
         project = project_of(before)
         self._projects[project] = self._projects.get(project, Spent()) + more
+        for top in self._tops(before):
+            self._tree(top).spent += more
         if isinstance(event, TurnEnded):
             self.prices.learn(event.models)
 
@@ -147,12 +192,25 @@ class Ledger:
             )
             more = Spent(usd=open_turn.usd - written.usd, tokens=open_turn.tokens - written.tokens)
         self._turn_page()
+        tree = self._trees.get(view.session)
+        own = Spent(usd=account.usd, tokens=account.tokens) if tree is None else tree.spent
         return Spending(
             run=Spent(usd=account.run_usd, tokens=account.run_tokens) + more,
-            session=Spent(usd=account.usd, tokens=account.tokens) + more,
+            session=own + more,
             day=self._today + more,
             project=self._projects.get(project_of(view), Spent()) + more,
+            family=tuple((above.spent + more, limit) for above, limit in self._above(view)),
         )
+
+    def has_family_limit(self, view: SessionView) -> bool:
+        """Whether a session above this one has a budget."""
+        return any(True for _ in self._above(view))
+
+    def _above(self, view: SessionView) -> Iterator[tuple[_Tree, Budget]]:
+        for top in view.lineage:
+            tree = self._trees.get(top)
+            if tree is not None and tree.budget is not None and tree.budget != Budget():
+                yield tree, tree.budget
 
     def _turn_page(self) -> None:
         """Another day begins with nothing."""
@@ -172,11 +230,16 @@ def reached(
     """The limits that are reached, the nearest first."""
     own = budget or Budget()
     of_project = limits.projects.get(project, Limit())
+    above = [
+        ("family", spent, limit.session_usd, limit.session_tokens)
+        for spent, limit in spending.family
+    ]
     table: tuple[tuple[str, Spent, float | None, int | None], ...] = (
         ("run", spending.run, own.run_usd, own.run_tokens),
         ("session", spending.session, own.session_usd, own.session_tokens),
         ("day", spending.day, limits.day.usd, limits.day.tokens),
         ("project", spending.project, of_project.usd, of_project.tokens),
+        *above,
     )
     found: list[BudgetReached] = []
     for scope, spent, usd, tokens in table:
@@ -220,12 +283,15 @@ def sentence(one: BudgetReached) -> str:
         "session": "the session",
         "day": "today, over all sessions",
         "project": "the project",
+        "family": "the session whose agent started this one",
     }.get(one.scope, one.scope)
     if one.unit == "usd":
         amount, spent = f"${one.limit:,.2f}", f"${one.spent:,.2f}"
     else:
         amount, spent = f"{one.limit:,.0f} tokens", f"{one.spent:,.0f}"
     where = "the session's budget" if one.scope in _OWN else "the limit in the configuration"
+    if one.scope == "family":
+        where = "its budget"
     return f"the budget of {amount} for {whose} is used up ({spent}): raise {where} to go on"
 
 

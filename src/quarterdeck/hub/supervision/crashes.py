@@ -12,6 +12,7 @@ begins instead.
 from __future__ import annotations
 
 from quarterdeck.domain.exits import RUNNER_KILLED
+from quarterdeck.hub.supervision.watchdog import NO_CONVERSATION, Watch
 from quarterdeck.journal.accounts import HEALTHY_MS
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import Alarmed, Noted, RunEnded
@@ -21,9 +22,6 @@ OUTPUT_CLOSED = "output_closed"
 NO_EXIT = "no_exit"
 EMPTY_RESUME = "empty_resume"
 CRASH_LOOP = "crash_loop"
-
-NO_CONVERSATION = "No conversation found"
-"""What the CLI says to `--resume` with an id that it does not know."""
 
 TRIES = 3
 """How often a CLI that does not stay up is started again."""
@@ -54,6 +52,8 @@ def alarms_at_turn(view: SessionView, why: str, *, answered: bool) -> list[Alarm
     account = view.account
     if not account.resumed or answered or account.run_turns != 1 or EMPTY_RESUME in account.alarms:
         return []
+    if _may_begin_afresh(view):
+        return []  # its end tells
     text = f"The conversation was resumed, and nothing came of it: {why}"
     return [Alarmed(alarm=EMPTY_RESUME, text=text, action=_LEFT)]
 
@@ -90,15 +90,25 @@ def restart_note(view: SessionView) -> Noted:
     return Noted(level="info", text=f"It is resumed automatically. {why}".strip())
 
 
-def nothing_to_resume(view: SessionView, ended: RunEnded, *, answered: bool) -> bool:
+def nothing_to_resume(view: SessionView, ended: RunEnded, watch: Watch) -> bool:
     """Whether a resume failed because its conversation was never written. The view is before it.
 
-    A CLI that is killed in its first turn leaves no transcript. Nothing is lost by a new start: the
-    prompts of that turn are queued still.
+    A CLI that is killed in its first turn may leave no transcript. Nothing is lost by a new start:
+    no turn has ended, and what was not taken is queued still.
     """
-    tried = view.account.resumed and not answered and not view.account.stopping
-    unknown = any(NO_CONVERSATION in line for line in ended.stderr)
-    return tried and unknown and not view.turns and bool(view.unsent)
+    tried = view.account.resumed and not watch.answered_for and not view.account.stopping
+    unknown = watch.found_nothing or any(NO_CONVERSATION in line for line in ended.stderr)
+    return tried and unknown and _may_begin_afresh(view)
+
+
+def _may_begin_afresh(view: SessionView) -> bool:
+    """Whether no turn has ended before this run, and there is something to begin with.
+
+    A resume that fails has a result of its own, which counts as a turn of this run. A session whose
+    first run resumes a conversation was made for that one, and does not begin another.
+    """
+    before = view.turns - view.account.run_turns
+    return before == 0 and bool(view.ended_runs) and bool(view.unsent)
 
 
 def _died_with_work(view: SessionView) -> bool:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quarterdeck.domain.structs import Value
+from msgspec import field
+
+from quarterdeck.domain.structs import Mutable, Value
 from quarterdeck.protocol.events import Metered, ModelTokens
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock, Usage
@@ -30,6 +32,11 @@ _LIST_PRICES = (("opus", 5e-6), ("sonnet", 3e-6), ("haiku", 1e-6))
 _DEAREST = 15e-6
 """US dollars for a token of input. A model of no known family is taken for the dearest: a budget
 that holds too early can be raised, money that is spent does not come back."""
+
+
+MOST_REMEMBERED = 256
+"""Responses and calls of a turn whose numbers may still change. A turn may have any number of them,
+and each time it is metered they are copied."""
 
 
 class Prices:
@@ -63,29 +70,31 @@ class _Response(Value):
     cache_write: int = 0
 
 
-class Meter:
+class Meter(Mutable):
     """Counts what one run uses between two results."""
 
-    def __init__(self) -> None:
-        self._responses: dict[str, _Response] = {}
-        self._streaming: dict[str | None, str] = {}
-        self._calls: set[str] = set()
-        self._base: tuple[ModelTokens, ...] = ()
-        self._base_calls = 0
-        self._in_base: dict[str, _Response] = {}
-        """What the base has of each response, as far as it was known then."""
-        self._calls_in_base: frozenset[str] = frozenset()
-        self.version = 0
-        """Changes with what was metered."""
-        self.checked = 0
-        """The version that was held against the budgets last."""
-        self.due = False
-        """A response is whole and the turn goes on: what was metered is to be journalled."""
+    _responses: dict[str, _Response] = field(default_factory=dict)
+    """The last ones, the oldest first. What older ones have used is in the base."""
+    _streaming: dict[str, str] = field(default_factory=dict)
+    """The response that is being made, by the call of its subagent; none is the main agent."""
+    _calls: dict[str, None] = field(default_factory=dict)
+    """The last ones, as with responses."""
+    _base: tuple[ModelTokens, ...] = ()
+    _base_calls: int = 0
+    _in_base: dict[str, _Response] = field(default_factory=dict)
+    """What the base has of each of these responses, as far as it was known then."""
+    _calls_in_base: set[str] = field(default_factory=set)
+    version: int = 0
+    """Changes with what was metered."""
+    checked: int = 0
+    """The version that was held against the budgets last."""
+    due: bool = False
+    """A response is whole and the turn goes on: what was metered is to be journalled."""
 
     @property
     def tool_calls(self) -> int:
         """How many tools were called."""
-        return self._base_calls + len(self._calls - self._calls_in_base)
+        return self._base_calls + len(self._calls.keys() - self._calls_in_base)
 
     @property
     def used(self) -> bool:
@@ -96,14 +105,13 @@ class Meter:
         """Take note of a message."""
         match message:
             case StreamEvent(parent_tool_use_id=parent):
-                self._receive_stream(message, parent)
+                self._receive_stream(message, parent or "")
             case Assistant():
                 body = message.message
                 self._take(body.id, body.model, body.usage)
                 calls = {block.id for block in body.content if isinstance(block, ToolUseBlock)}
-                if not calls <= self._calls:
-                    self._calls |= calls
-                    self.version += 1
+                if not calls <= self._calls.keys():
+                    self._call(calls)
             case User():
                 if self.used and any(isinstance(b, ToolResultBlock) for b in message.blocks):
                     self.due = True
@@ -118,7 +126,7 @@ class Meter:
         self._base = metered.models
         self._base_calls = metered.tool_calls
         self._in_base = dict(self._responses)
-        self._calls_in_base = frozenset(self._calls)
+        self._calls_in_base = set(self._calls)
         self.version += 1
         self.due = False
 
@@ -127,14 +135,7 @@ class Meter:
         sums = {each.model: each for each in self._base}
         for response, whole in self._responses.items():
             each = _since(whole, self._in_base.get(response))
-            old = sums.get(each.model, ModelTokens(model=each.model))
-            sums[each.model] = ModelTokens(
-                model=each.model,
-                input=old.input + each.input,
-                output=old.output + each.output,
-                cache_read=old.cache_read + each.cache_read,
-                cache_write=old.cache_write + each.cache_write,
-            )
+            sums[each.model] = _plus(sums.get(each.model), each)
         return tuple(_priced(each, prices) for each in sums.values())
 
     def metered(self, run: str, prices: Prices) -> Metered:
@@ -146,13 +147,24 @@ class Meter:
         self._streaming.clear()
         self._calls.clear()
         self._in_base = {}
-        self._calls_in_base = frozenset()
+        self._calls_in_base = set()
         self._base = ()
         self._base_calls = 0
         self.due = False
         self.version += 1
 
-    def _receive_stream(self, message: StreamEvent, parent: str | None) -> None:
+    def _call(self, calls: set[str]) -> None:
+        self._calls |= dict.fromkeys(sorted(calls))
+        self.version += 1
+        while len(self._calls) > MOST_REMEMBERED:
+            oldest = next(iter(self._calls))
+            del self._calls[oldest]
+            if oldest in self._calls_in_base:
+                self._calls_in_base.remove(oldest)
+            else:
+                self._base_calls += 1
+
+    def _receive_stream(self, message: StreamEvent, parent: str) -> None:
         match message.event:
             case MessageStart(message=body):
                 self._streaming[parent] = body.id
@@ -177,6 +189,15 @@ class Meter:
         if new != old or response not in self._responses:
             self._responses[response] = new
             self.version += 1
+            if len(self._responses) > MOST_REMEMBERED:
+                self._put_into_base(next(iter(self._responses)))
+
+    def _put_into_base(self, response: str) -> None:
+        """A response is long over: only what it has used is kept."""
+        used = _since(self._responses.pop(response), self._in_base.pop(response, None))
+        sums = {each.model: each for each in self._base}
+        sums[used.model] = _plus(sums.get(used.model), used)
+        self._base = tuple(sums.values())
 
 
 def _since(whole: _Response, before: _Response | None) -> _Response:
@@ -189,6 +210,18 @@ def _since(whole: _Response, before: _Response | None) -> _Response:
         output=whole.output - before.output,
         cache_read=whole.cache_read - before.cache_read,
         cache_write=whole.cache_write - before.cache_write,
+    )
+
+
+def _plus(sum_: ModelTokens | None, used: _Response) -> ModelTokens:
+    """A sum with one more response; what it costs is for `Prices` to say."""
+    old = sum_ or ModelTokens(model=used.model)
+    return ModelTokens(
+        model=used.model,
+        input=old.input + used.input,
+        output=old.output + used.output,
+        cache_read=old.cache_read + used.cache_read,
+        cache_write=old.cache_write + used.cache_write,
     )
 
 

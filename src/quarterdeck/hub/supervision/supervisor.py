@@ -85,6 +85,10 @@ class Supervisor:
         """Read from the journal what all sessions have spent."""
         await self._ledger.load(journal)
 
+    def know(self, view: SessionView) -> None:
+        """A session of the journal: what it has spent counts for those whose agents started it."""
+        self._ledger.know(view)
+
     def note(self, before: SessionView | None, stored: Stored) -> None:
         """An event was stored on top of this view."""
         self._ledger.note(before, stored)
@@ -188,7 +192,9 @@ class Supervisor:
     # --- inside --------------------------------------------------------------------------------
 
     def _watched(self, view: SessionView) -> bool:
-        return any_limit(view.spec.budget, self.limits, project_of(view))
+        return self._ledger.has_family_limit(view) or any_limit(
+            view.spec.budget, self.limits, project_of(view)
+        )
 
     def _reached(self, view: SessionView, run: Run | None) -> list[BudgetReached]:
         if not self._watched(view):

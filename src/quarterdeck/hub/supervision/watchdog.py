@@ -20,7 +20,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from quarterdeck.domain.structs import Value
+from msgspec import field
+
+from quarterdeck.domain.structs import Mutable, Value
 from quarterdeck.journal.accounts import Account
 from quarterdeck.protocol.events import AskOpened
 from quarterdeck.wire.base import Message
@@ -63,6 +65,13 @@ QUICK_TOOLS = frozenset(
     }
 )
 """Tools that have ended a moment after they were allowed. All others may run for hours."""
+
+MOST_CALLS = 1000
+"""Tools and tasks that run at the same time. A CLI that never reports an end must not fill the
+memory."""
+
+NO_CONVERSATION = "No conversation found"
+"""What the CLI says to `--resume` with an id that it does not know."""
 
 _LOCAL_OUTPUT = "<local-command-stdout>"
 
@@ -120,19 +129,20 @@ class _Answer(Value):
         return not self.allowed or self.tool in QUICK_TOOLS
 
 
-class Watch:
+class Watch(Mutable):
     """The signs of life of one run."""
 
-    def __init__(self, now: int = 0) -> None:
-        self._last = now
-        self._tools: dict[str, str] = {}
-        self._tasks: dict[str, None] = {}
-        self._explained = 0
-        self._after_tool = False
-        self._answer: _Answer | None = None
-        self._asks: dict[str, tuple[str, str]] = {}
-        self.answered_for = False
-        """Whether a turn of this run has had an answer, or was interrupted."""
+    _last: int = 0
+    _tools: dict[str, str] = field(default_factory=dict)
+    _tasks: dict[str, None] = field(default_factory=dict)
+    _explained: int = 0
+    _after_tool: bool = False
+    _answer: _Answer | None = None
+    _asks: dict[str, tuple[str, str]] = field(default_factory=dict)
+    answered_for: bool = False
+    """Whether a turn of this run has had an answer, or was interrupted."""
+    found_nothing: bool = False
+    """Whether the CLI does not know the conversation that it was to resume."""
 
     def receive(self, message: Message, at: int) -> None:
         """Take note of a message, at a time in ms. The CLI lives."""
@@ -145,6 +155,8 @@ class Watch:
                 for block in message.blocks:
                     if isinstance(block, ToolUseBlock):
                         self._tools[block.id] = block.name
+                        if len(self._tools) > MOST_CALLS:
+                            del self._tools[next(iter(self._tools))]
             case User():
                 done = [b.tool_use_id for b in message.blocks if isinstance(b, ToolResultBlock)]
                 for call in done:
@@ -153,6 +165,7 @@ class Watch:
                 if _LOCAL_OUTPUT in message.text:  # how old versions tell what a command printed
                     self.answered_for = True
             case Result():
+                self.found_nothing = any(NO_CONVERSATION in each for each in message.errors)
                 self._tools.clear()
                 self._after_tool = False
                 self._explained = 0
@@ -251,6 +264,8 @@ class Watch:
         match message:
             case TaskStarted(task_id=task) | TaskProgress(task_id=task):
                 self._tasks[task] = None
+                if len(self._tasks) > MOST_CALLS:
+                    del self._tasks[next(iter(self._tasks))]
             case TaskNotification(task_id=task):
                 self._tasks.pop(task, None)
             case TaskUpdated(task_id=task, patch=patch):

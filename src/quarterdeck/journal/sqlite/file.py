@@ -79,6 +79,14 @@ MIGRATIONS = (
       PRIMARY KEY (session, prompt)
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    -- The state of the run of each session that has one, after the event `seq`.
+    CREATE TABLE snapshots (
+      session INTEGER PRIMARY KEY,
+      seq INTEGER NOT NULL,
+      data BLOB NOT NULL
+    ) STRICT;
+    """,
 )
 """Each entry makes a version of the schema from the one before. Released entries never change."""
 

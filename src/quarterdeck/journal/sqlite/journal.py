@@ -19,18 +19,26 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from quarterdeck.domain.errors import JournalError, QuarterdeckError
-from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
+from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower, Snapshot
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.sqlite.file import Lock, explained_errors, prepare
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.writer import Job, Result, Writer
-from quarterdeck.journal.stored import RawEvents, Stored, check_page, check_session, encode
+from quarterdeck.journal.stored import (
+    RawEvents,
+    Stored,
+    check_page,
+    check_session,
+    encode,
+    size_of,
+)
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.protocol.events import Event, SessionDeleted
+from quarterdeck.runtime.off_loop import off_loop
 
 log = logging.getLogger(__name__)
 
@@ -113,9 +121,16 @@ class SqliteJournal:
 
     # --- the events ----------------------------------------------------------------------------
 
-    async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
+    async def append(
+        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+    ) -> list[Stored]:
         """Store these events."""
-        return await self._put(session, events)
+        return await self._put(session, events, snapshot=snapshot)
+
+    async def latest_snapshot(self, session: str) -> Snapshot | None:
+        """The newest snapshot."""
+        check_session(session)
+        return await self._ask(lambda reader: reader.snapshot(session))
 
     async def read(self, session: str, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Stored]:
         """A page of a session's events."""
@@ -174,6 +189,10 @@ class SqliteJournal:
     async def open_asks(self) -> list[AskView]:
         """All open questions, oldest first."""
         return await self._ask(lambda reader: reader.open_asks())
+
+    async def unanswered_asks(self) -> list[AskRecord]:
+        """Questions that were settled by no answer, of the newest ones."""
+        return await self._ask(lambda reader: reader.unanswered_asks())
 
     async def find_ask(self, ask: str) -> AskRecord | None:
         """A question by its id."""
@@ -243,14 +262,21 @@ class SqliteJournal:
     # --- writing -------------------------------------------------------------------------------
 
     async def _put(
-        self, session: str, events: Sequence[Event], *, forget: bool = False
+        self,
+        session: str,
+        events: Sequence[Event],
+        *,
+        forget: bool = False,
+        snapshot: bytes | None = None,
     ) -> list[Stored]:
         check_session(session)
-        encoded = encode(events)
+        encoded = await off_loop(size_of(events), encode, events)
         self._check_open()
         done: asyncio.Future[list[Stored]] = self._loop.create_future()
         at = int(self._clock() * 1000)
-        self._writer.put(Job(session=session, at=at, encoded=encoded, done=done, forget=forget))
+        job = Job(session=session, at=at, encoded=encoded, done=done, forget=forget)
+        job.snapshot = snapshot
+        self._writer.put(job)
         return await done
 
     def _tell(self, results: list[Result]) -> None:

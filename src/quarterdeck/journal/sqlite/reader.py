@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.journal.base import AskRecord
+from quarterdeck.journal.base import ASKS_SEARCHED, AskRecord, Snapshot
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.sqlite.file import connect
 from quarterdeck.journal.sqlite.usage import read_limits, read_usage
@@ -131,6 +131,15 @@ class Reader:
             limit,
         )
 
+    def snapshot(self, session: str) -> Snapshot | None:
+        """The newest snapshot of a session."""
+        row = self._connection.execute(
+            "SELECT seq, data FROM snapshots WHERE session ="
+            " (SELECT number FROM sessions WHERE session = ?)",
+            (session,),
+        ).fetchone()
+        return None if row is None else Snapshot(seq=row[0], data=row[1])
+
     def has_prompt(self, session: str, prompt: str) -> bool:
         """Whether the session ever had this prompt."""
         row = self._connection.execute(
@@ -227,6 +236,19 @@ class Reader:
             " WHERE a.settled IS NULL ORDER BY a.opened"
         )
         return [self._card(stored) for stored in opened]
+
+    def unanswered_asks(self) -> list[AskRecord]:
+        """Questions that were settled by no answer, oldest first, of the newest ones."""
+        found = self._events(
+            "(SELECT * FROM asks ORDER BY opened DESC LIMIT ?) a"
+            " JOIN sessions s ON s.number = a.session JOIN events t ON t.position = a.settled"
+            " JOIN events e ON e.position IN (a.opened, a.settled)"
+            " WHERE json_extract(CAST(t.json AS TEXT), '$.kind') <> 'ask.answered'"
+            " ORDER BY a.opened, e.position",
+            (ASKS_SEARCHED,),
+        )
+        pairs = zip(found[::2], found[1::2], strict=True)
+        return [AskRecord(ask=self._card(ask), settled=end) for ask, end in pairs]
 
     def ask(self, ask: str) -> AskRecord | None:
         """A question by its id; the newest, if an id was used twice."""

@@ -235,7 +235,7 @@ class SearchIndex:
         Raises `UsageError` for an empty query.
         """
         if not 1 <= wanted.limit <= MOST_HITS:
-            raise UsageError(f"limit: a number from 1 to {MOST_HITS} is wanted")
+            raise UsageError(f"limit: must be a number from 1 to {MOST_HITS}")
         words = f"{{text}} : ({match_of(wanted.words)})"
         behind = max(0, position - self._position)
         with self._asking, _explained_errors(self._path):

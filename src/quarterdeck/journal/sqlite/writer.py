@@ -63,6 +63,7 @@ class Job(Struct, eq=False):
     encoded: Encoded
     done: asyncio.Future[list[Stored]]
     forget: bool = False
+    snapshot: bytes | None = None
 
 
 class Result(Struct):
@@ -98,6 +99,8 @@ class _Group(Struct):
     chain: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     prompts: list[tuple[int, str]] = field(default_factory=list)
     forgotten: list[tuple[int]] = field(default_factory=list)
+    snapshots: dict[int, tuple[int, bytes] | None] = field(default_factory=dict)
+    """By session: the number of the event, and the state after it; None drops it."""
     usage: UsageStage = field(default_factory=UsageStage)
 
 
@@ -251,9 +254,13 @@ class Writer:
             known = _Known(self._next_number(group), 0, deleted=False)
         if known is None or known.deleted:
             return Result(job, NotFound("session", job.session))
-        if not job.encoded.lines:
+        if not job.encoded.lines and job.snapshot is None:
             return Result(job, [])
         view = known.view or (self._reader.view(job.session) if known.head else None)
+        if not job.encoded.lines:
+            if job.snapshot is not None and view is not None and view.run is not None:
+                group.snapshots[known.number] = (known.head, job.snapshot)
+            return Result(job, [])
         if job.forget:
             self._flush(group)
             group.forgotten.append((known.number,))
@@ -270,8 +277,14 @@ class Writer:
                 strict=False,
             )
         )
+        had_run = view is not None and view.run is not None
         for each in significant(stored):
             view = self._fold(group, known.number, view, each)
+        if view is None or view.run is None:
+            if had_run:
+                group.snapshots[known.number] = None
+        elif job.snapshot is not None:
+            group.snapshots[known.number] = (last.seq, job.snapshot)
         group.sessions[job.session] = _Known(known.number, last.seq, deleted=job.forget, view=view)
         return Result(job, stored)
 
@@ -307,8 +320,8 @@ class Writer:
         """Write the staged changes, within the open transaction."""
         settle = "UPDATE asks SET settled = ? WHERE session = ? AND ask = ? AND settled IS NULL"
         if group.forgotten:
-            for table in ("events", "asks", "audit", "prompts"):
-                delete = f"DELETE FROM {table} WHERE session = ?"  # noqa: S608 - these four
+            for table in ("events", "asks", "audit", "prompts", "snapshots"):
+                delete = f"DELETE FROM {table} WHERE session = ?"  # noqa: S608 - these five
                 self._connection.executemany(delete, group.forgotten)
         self._write_rows(_insert, group.events)
         # Most groups have only events, and even an empty statement costs time.
@@ -321,6 +334,8 @@ class Writer:
         ):
             if rows:
                 self._connection.executemany(statement, rows)
+        for number, snapshot in group.snapshots.items():
+            self._write_snapshot(number, snapshot)
         group.usage.write(self._connection)
         counters: list[int] = []
         for session, known in group.sessions.items():
@@ -330,6 +345,7 @@ class Writer:
                 counters += _counters(known, known.view)
         self._write_rows(_count, counters)
         group.forgotten.clear()
+        group.snapshots.clear()
         group.events.clear()
         group.audit.clear()
         group.chain.clear()
@@ -348,6 +364,13 @@ class Writer:
             end = at + rows * ROW_VALUES
             self._connection.execute(statement(rows), values[at:end])
             at = end
+
+    def _write_snapshot(self, number: int, snapshot: tuple[int, bytes] | None) -> None:
+        if snapshot is None:
+            self._connection.execute("DELETE FROM snapshots WHERE session = ?", (number,))
+        else:
+            row = (number, *snapshot)
+            self._connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", row)
 
     def _write_view(self, session: str, known: _Known) -> None:
         view = known.view

@@ -12,14 +12,13 @@ import re
 import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
-from quarterdeck.policy.shell.effects import ProgramEffects, runs
+from quarterdeck.policy.shell.effects import ProgramEffects, acting, runs
 from quarterdeck.policy.shell.environment import assignment_effect
-from quarterdeck.policy.shell.listings import Listing, narrowed
+from quarterdeck.policy.shell.listings import NARROWED, Listing, narrowed
 from quarterdeck.policy.shell.programs import look_up
 from quarterdeck.policy.shell.script import (
     Assignment,
     Effect,
-    EffectKind,
     Form,
     Part,
     Problem,
@@ -120,13 +119,16 @@ def analyze(simple: Simple) -> Analysis:
     """Analyse a simple command."""
     if not simple.words:
         return _redirections_only(simple)
-    effects = [
-        effect
-        for each in simple.assignments
-        if (effect := assignment_effect(each)) is not None
-        and not (each.name == "IFS" and simple.words[0].literal == "read")
-    ]
-    prefix = "".join(f"{each.name}={each.value.source} " for each in simple.assignments)
+    effects: list[Effect] = []
+    prefix = ""
+    if simple.assignments:
+        effects += [
+            effect
+            for each in simple.assignments
+            if (effect := assignment_effect(each)) is not None
+            and not (each.name == "IFS" and simple.words[0].literal == "read")
+        ]
+        prefix = "".join(f"{each.name}={each.value.source} " for each in simple.assignments)
     parts: list[Part] = []
     problems: list[Problem] = []
     scripts: list[Inner] = []
@@ -147,18 +149,19 @@ def analyze(simple: Simple) -> Analysis:
             source = join_words(layer.words)[:200]
             problems.append(Problem(source=source, why=unnamed, span=simple.span))
         found = unwrap(layer.words, layer.here, Input(simple.input, simple.text, simple.fed))
-        problems.extend(
+        problems += [
             Problem(source=join_words(layer.words)[:200], why=why, span=simple.span)
             for why in found.doubts
-        )
-        layers.extend(_inner(layer, found))
+        ]
+        if found.commands:
+            layers += _inner(layer, found)
         if len(found.commands) > INNER:
             why = f"it runs more than {INNER} commands"
             problems.append(
                 Problem(source=join_words(layer.words)[:200], why=why, span=simple.span)
             )
         text = join_words(layer.words)
-        scripts.extend(
+        scripts += [
             Inner(
                 text=each.text,
                 here=each.here,
@@ -167,7 +170,7 @@ def analyze(simple: Simple) -> Analysis:
                 outer=layer.before + text,
             )
             for each in found.scripts
-        )
+        ]
         if found.transparent:
             effects.extend(found.effects)
             continue
@@ -180,10 +183,8 @@ def analyze(simple: Simple) -> Analysis:
         )
         if known.moves is not None and _IN_THIS_SHELL.issuperset(layer.via):
             moves = known.moves
-        problems.extend(
-            Problem(source=text[:200], why=why, span=simple.span) for why in known.doubts
-        )
-        scripts.extend(
+        problems += [Problem(source=text[:200], why=why, span=simple.span) for why in known.doubts]
+        scripts += [
             Inner(
                 text=each,
                 here=layer.here,
@@ -192,7 +193,7 @@ def analyze(simple: Simple) -> Analysis:
                 outer=layer.before + text,
             )
             for each in known.scripts
-        )
+        ]
     if parts and (simple.reads or simple.writes):
         parts[0] = msgspec.structs.replace(
             parts[0], reads=parts[0].reads + simple.reads, writes=parts[0].writes + simple.writes
@@ -212,6 +213,8 @@ def _look_up(layer: _Layer, text: str | None) -> ProgramEffects:
         return look_up((*layer.words, layer.added), layer.here, None)
     via = layer.via[-1] if layer.open_ended and layer.via else None
     known = look_up(layer.words, layer.here, via, text)
+    if layer.words[0].literal not in NARROWED:
+        return known
     effects = tuple(narrowed(layer.words, layer.here, known.effects))
     return known if effects == known.effects else msgspec.structs.replace(known, effects=effects)
 
@@ -292,14 +295,20 @@ def _part(
     if prefix:
         last = forms[-1]
         forms.append(Form(text=prefix + last.text, named=len(prefix) + max(last.named, head)))
-    decoded = [word.literal for word in layer.words]
-    if all(each and not _SPECIAL.search(each) for each in decoded):
-        # `'rm' x` and `\\rm x` are `rm x`, and rules know them by that.
-        plain = " ".join(each for each in decoded if each)
-        if plain != text:
+    words = layer.words
+    count = 0
+    """The words that are known, from the first."""
+    while count < len(words) and words[count].literal is not None:
+        count += 1
+    if count == len(words):
+        decoded = [word.text or "" for word in words]
+        plain = " ".join(decoded)
+        if plain != text and all(each and not _SPECIAL.search(each) for each in decoded):
+            # `'rm' x` and `\\rm x` are `rm x`, and rules know them by that.
             forms.insert(1, Form(text=plain, named=0))
-    unknown = [] if known.judged else _unknowns(layer.words)
+    unknown = [] if known.judged else _unknowns(words)
     found = (*effects, *known.effects, *unknown)
+    looks = known.looks or words[0].literal in UNTOUCHED
     return Part(
         words=layer.words,
         text=text,
@@ -309,10 +318,9 @@ def _part(
         effects=found,
         fetches=known.fetches,
         called=known.called,
-        looks=(known.looks or layer.words[0].literal in UNTOUCHED)
-        and all(each.kind is EffectKind.READS or each.by_name for each in found),
+        looks=looks and not acting(found),
         via=layer.via,
-        known=next((at for at, each in enumerate(decoded) if each is None), len(decoded)),
+        known=count,
         open_ended=layer.open_ended,
-        dirs=tuple(each for each, _ in layer.here.dirs),
+        dirs=tuple([each for each, _ in layer.here.dirs]),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.script import Effect, EffectKind, Target
 from quarterdeck.policy.shell.working_dir import WorkingDir
@@ -27,6 +29,22 @@ class ProgramEffects(Value):
 
     judged: bool = False
     """Words that are known only at run time are among the effects already."""
+
+
+def acting(effects: Iterable[Effect]) -> bool:
+    """Whether one of them does more than reading, and not only by the name of a file."""
+    for effect in effects:  # noqa: SIM110 - for every command: `any` would take twice as long
+        if effect.kind is not EffectKind.READS and not effect.by_name:
+            return True
+    return False
+
+
+def reads_only(effects: Iterable[Effect]) -> bool:
+    """Whether all of them are reads."""
+    for effect in effects:  # noqa: SIM110 - for every command: `all` would take twice as long
+        if effect.kind is not EffectKind.READS:
+            return False
+    return True
 
 
 def runs(why: str, token: str) -> Effect:

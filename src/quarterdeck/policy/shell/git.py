@@ -16,10 +16,10 @@ import shlex
 import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
-from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
+from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, reads_only, runs, writes
 from quarterdeck.policy.shell.options import Parsed, parse
 from quarterdeck.policy.shell.pathspecs import files_within
-from quarterdeck.policy.shell.script import Effect, EffectKind, Target, Word
+from quarterdeck.policy.shell.script import Effect, Target, Word
 from quarterdeck.policy.shell.table_effects import effects_by_table
 from quarterdeck.policy.shell.tables import Table, table_of
 from quarterdeck.policy.shell.uses import Invocation, names_given, plain, words_of
@@ -73,6 +73,14 @@ _LISTING = {
 }
 """Options with which operands do not make something."""
 
+_MAKING = frozenset(_CHANGING) | frozenset(_LISTING) | name_set("symbolic-ref update-ref config")
+"""Subcommands that list things, and also make things."""
+
+_WITH_EXTRA = frozenset(_RUNNING) | name_set(
+    "config remote submodule maintenance bisect symbolic-ref update-ref init format-patch clone"
+)
+"""Subcommands with effects that their tables cannot say."""
+
 _SETTING = name_set("add set-url set-branches set-head rename remove rm update prune")
 _NEW_FOLDERS = name_set("clone init worktree submodule bundle")
 """Their operands are addresses and folders, no pathspecs."""
@@ -104,26 +112,32 @@ class _Call(Value):
         return names_given(self.parsed)
 
 
+_PLAIN = ProgramEffects(judged=True)
+"""The effects of git itself, without options of its own."""
+
+
 def git(use: Invocation) -> ProgramEffects:
     """The effects of a git command beyond its usual work."""
-    if any(word.text is None for word in use.words):
+    if [word for word in use.words if word.text is None]:
         use = msgspec.structs.replace(use, words=tuple(map(_revision, use.words)))
     parsed = use.parsed()
-    own = effects_by_table("git", use.table, use.words, use.here, via=use.via, parsed=parsed)
-    where = _where(parsed, use.here)
-    effects = [*own.effects, *_settings(parsed)]
-    if "--icase-pathspecs" in {each.typed for each in parsed.options}:
+    own, where = _PLAIN, use.here
+    effects: list[Effect] = []
+    if parsed.options or parsed.unknown or parsed.open or use.via is not None:
+        own = effects_by_table("git", use.table, use.words, use.here, via=use.via, parsed=parsed)
+        where = _where(parsed, use.here)
+        effects += [*own.effects, *_settings(parsed)]
+    if "--icase-pathspecs" in [each.typed for each in parsed.options]:
         effects.append(reads(Target(source="--icase-pathspecs"), "git finds other spellings"))
     rest = parsed.operands
     if not rest:
-        quiet = all(each.kind is EffectKind.READS for each in effects)
-        return msgspec.structs.replace(own, effects=tuple(effects), looks=quiet)
+        return msgspec.structs.replace(own, effects=tuple(effects), looks=reads_only(effects))
     name = rest[0].literal
     if name is None:
         effects.append(runs("the git command is known only at run time", rest[0].source))
         return ProgramEffects(effects=(*effects, *_every_word(rest, where)), judged=True)
     effects.extend(_place(use, parsed, where))
-    scripts = _alias(name, parsed, rest[1:])
+    scripts = _alias(name, parsed, rest[1:]) if parsed.options else ()
     table = table_of(f"git-{name}")
     if table is None:
         effects.append(runs(f"git {name} is not known: it may run any program", name))
@@ -133,7 +147,7 @@ def git(use: Invocation) -> ProgramEffects:
             effects=(*effects, *_every_word(rest[1:], where)), scripts=scripts, judged=True
         )
     found = _subcommand(name, table, rest, where, use.via, bool(words_of(parsed, "-C")))
-    quiet = all(each.kind is EffectKind.READS for each in effects)
+    quiet = reads_only(effects)
     return msgspec.structs.replace(
         found,
         effects=(*effects, *found.effects),
@@ -178,12 +192,14 @@ def _settings(parsed: Parsed) -> list[Effect]:
 def _place(use: Invocation, parsed: Parsed, where: WorkingDir) -> list[Effect]:
     """The folder that git works in: it may be another repository than the session's."""
     moves = words_of(parsed, "-C")
+    paths = tuple([path for path, _ in where.dirs])
+    if not moves:
+        here = Target(source="the working folder", paths=paths, repository=True)
+        return [reads(here, "git works there")]
     # A `..` behind a link leads elsewhere, and the folder is not known then.
     sure = all(use.here.target(word).sure for word in moves[:1]) and len(moves) < 2
-    source = " ".join(word.source for word in moves) or "the working folder"
-    target = Target(
-        source=source, paths=tuple(path for path, _ in where.dirs), sure=sure, repository=True
-    )
+    source = " ".join(word.source for word in moves)
+    target = Target(source=source, paths=paths, sure=sure, repository=True)
     return [reads(target, "git works there")]
 
 
@@ -224,6 +240,9 @@ def _subcommand(
         words = _without_last(words)
     parsed = parse(words, table)
     found = effects_by_table(f"git {name}", table, words, where, via=via, parsed=parsed)
+    if len(rest) == 1 and name not in _WITH_EXTRA and name not in _MAKING:
+        # There are no words that could be files, addresses or texts for a shell.
+        return found
     call = _Call(
         name=name,
         words=words,
@@ -233,14 +252,15 @@ def _subcommand(
         via=via,
         moved=moved or any(loose for _, loose in where.dirs),
     )
-    more = [*_files(call), *_extra(call), *_addresses(call)]
-    quiet = all(each.kind is EffectKind.READS for each in more)
+    more = _extra(call) if name in _WITH_EXTRA else []
+    looks = found.looks and (name not in _MAKING or _only_lists(call))
+    more = [*_files(call), *more, *_addresses(call)]
     return msgspec.structs.replace(
         found,
         effects=(*found.effects, *more),
         fetches=(*found.fetches, *_hosts(call)),
         scripts=_scripts(name, rest),
-        looks=found.looks and quiet and _only_lists(call),
+        looks=looks and reads_only(more),
     )
 
 

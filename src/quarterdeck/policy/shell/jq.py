@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from quarterdeck.policy.shell.code import CodeEffects, unknown
 
 LONGEST = 20_000
@@ -50,8 +52,12 @@ def read_jq(text: str) -> CodeEffects:
 
 
 def read_yq(text: str) -> CodeEffects:
-    """The effects of a filter of yq. Its language is much the same, with files of its own."""
-    return _read(text, "yq", _YQ_RISKS)
+    """The effects of a filter of yq. Its language is much the same, with files of its own.
+
+    If there is a file of that name, yq takes the text for the file: `yq .env` shows it.
+    """
+    found = _read(text, "yq", _YQ_RISKS)
+    return msgspec.structs.replace(found, reads=(text,)) if text else found
 
 
 def _read(text: str, program: str, risks: dict[str, str]) -> CodeEffects:

@@ -245,6 +245,8 @@ TYPES = {
 """Types of ripgrep, and their patterns."""
 
 _GREPS = name_set("grep egrep fgrep zgrep")
+NARROWED = _GREPS | {"rg", "find"}
+"""Programs of which `narrowed` knows what they look for."""
 
 
 def included(words: tuple[Word, ...]) -> tuple[str, ...] | None:
@@ -278,7 +280,7 @@ def narrowed(words: tuple[Word, ...], here: WorkingDir, effects: Iterable[Effect
         for at, effect in enumerate(found)
         if effect.target is not None and effect.target.deep and effect.target.paths
     ]
-    if not deep or words[0].literal not in {*_GREPS, "rg", "find"}:
+    if not deep or words[0].literal not in NARROWED:
         return found
     if words[0].literal == "find":
         names = found_by(words, shown=False)

@@ -59,6 +59,8 @@ class Parsed(Value):
 
 def parse(words: tuple[Word, ...], table: Table) -> Parsed:
     """Parse the words of a command, the first of which is its name."""
+    if len(words) == 1:
+        return Parsed(table=table)
     return _Parser(words, table).run()
 
 
@@ -344,7 +346,7 @@ def cut(word: Word, start: int) -> Word:
 
 def _with_braces_expanded(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """`-{a,b}` is two words."""
-    if not any(word.texts for word in words):
+    if not [word for word in words if word.texts]:
         return words
     out: list[Word] = []
     for word in words:

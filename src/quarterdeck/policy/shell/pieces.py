@@ -24,8 +24,8 @@ from quarterdeck.policy.shell.strict import (
     Mark,
     document_mark,
 )
-from quarterdeck.policy.shell.variables import Variables
-from quarterdeck.policy.shell.word_reader import Known, read_word
+from quarterdeck.policy.shell.variables import NO_VARIABLES
+from quarterdeck.policy.shell.word_reader import PLAIN, Known, read_word
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
 SKIPPED = frozenset({"comment", "heredoc_start", "heredoc_end", "file_descriptor", "regex"})
@@ -59,7 +59,11 @@ _OFFSET = re.compile(r"\$\{\w+(?:\[[@*]\])?:(?![-+=?])(?!\s*-?\s*\d+\s*(?::\s*-?
 """An index, an offset or a length that is not written in digits: bash evaluates it."""
 
 _LIVE = re.compile(rb"`|\$\(")
+_NAMES = frozenset({"command_name"})
+_ARGUMENTS = frozenset({"word", "number"})
+_SPACE = 32
 _PLAIN = re.compile(rb"[A-Za-z0-9_./:@%+,=~-]+")
+_TESTS = frozenset(each.encode() for each in TESTS)
 _WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
 
 
@@ -83,6 +87,8 @@ class Pieces(ABC):
         """Where it runs whether the last one did well or not."""
         self._bytes = source.encode("utf-8", "replace")
         self._ascii = len(self._bytes) == len(source)
+        self._plain = source.isascii()
+        """Bytes and characters are the same."""
         self._span: tuple[int, int] | None = None
         self._depth = 0
         self._cut_at = -1
@@ -91,7 +97,7 @@ class Pieces(ABC):
         self._shells = 0
         self._strict: dict[int, list[tuple[int, int]]] = {}
         """The positions of the words of each command, by the strict reading."""
-        self._variables = Variables()
+        self._variables = NO_VARIABLES
         self._inside_length = [0]
         """The characters of all scripts within the outermost one, counted by all readers."""
         self._outer = source
@@ -100,6 +106,8 @@ class Pieces(ABC):
         """Names of files that the next command gets as its input."""
         self._output: Listing | None = None
         """Names of files that the last command wrote to its output."""
+        self._pipes = 0
+        """The number of pipelines around the next command."""
         self._piped = False
         """Whether the next command gets the output of another one."""
         self._around: tuple[bool, str | None] = (False, None)
@@ -130,6 +138,8 @@ class Pieces(ABC):
         return start, start + len(self._bytes[at[0] : at[1]].decode("utf-8", "replace"))
 
     def _text(self, node: Node) -> str:
+        if self._plain:
+            return self._source[node.start_byte : node.end_byte]
         return self._bytes[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def _doubt(self, node: Node, why: str) -> None:
@@ -157,7 +167,7 @@ class Pieces(ABC):
         """Plain words of a command that are missing in the tree, as happens around
         here-documents.
         """
-        strict = self._strict.get(node.start_byte)
+        strict = self._strict.get(node.start_byte) if self._strict else None
         if strict is None:
             return []
         shown = {(child.start_byte, child.end_byte) for child in node.children}
@@ -174,16 +184,44 @@ class Pieces(ABC):
         return read_word(self._bytes[at[0] : at[1]].decode())
 
     def _mark_command(self, node: Node) -> None:
-        own = [child for child in node.children if not child.type.endswith("_redirect")]
-        if own and own[0].type == "command_name" and self._text(own[0]) in TESTS:
-            place = node.start_byte
-            self._marks.append((place, own[-1].end_byte, TEST, place, self._shells))
-            return
-        for child in own:
-            what = ASSIGNMENT if child.type == "variable_assignment" else WORD
-            self._marks.append(
-                (child.start_byte, child.end_byte, what, own[0].start_byte, self._shells)
-            )
+        place, first = -1, ""
+        marks: list[Mark] = []
+        for child in node.children:
+            kind = child.type
+            if kind.endswith("_redirect"):
+                continue
+            start, end = child.start_byte, child.end_byte
+            if place < 0:
+                place, first = start, kind
+                if first == "command_name" and self._bytes[start:end] in _TESTS:
+                    first = TEST
+            what = ASSIGNMENT if kind == "variable_assignment" else WORD
+            marks.append((start, end, what, place, self._shells))
+        if first == TEST:
+            begun = node.start_byte
+            marks = [(begun, marks[-1][1], TEST, begun, self._shells)]
+        self._marks += marks
+
+    def _plain_words(self, node: Node, marks: list[Mark]) -> list[Word] | None:
+        """The words of a line that is one command of plain words to both readers, as most are.
+
+        They agree if both have the same marks. None if they do not, or if it is something else.
+        """
+        children = node.children
+        if node.type != "command" or len(children) != len(marks):
+            return None
+        words: list[Word] = []
+        wanted, place = _NAMES, node.start_byte
+        for child, mark in zip(children, marks, strict=True):
+            start, end = child.start_byte, child.end_byte
+            if mark != (start, end, WORD, place, self._shells):
+                return None
+            text = self._source[start:end]
+            if child.type not in wanted or not PLAIN.fullmatch(text):
+                return None
+            words.append(Word(source=text, text=text, prefix=text))
+            wanted = _ARGUMENTS
+        return words
 
     def _joint(self, node: Node) -> None:
         """Mark an operator between commands."""
@@ -192,7 +230,10 @@ class Pieces(ABC):
 
     def _gaps(self, children: list[Node]) -> None:
         for left, right in pairwise(children):
-            self._gap(left.end_byte, right.start_byte)
+            start, end = left.end_byte, right.start_byte
+            # Most gaps are one blank.
+            if start < end and (end - start > 1 or self._bytes[start] != _SPACE):
+                self._gap(start, end)
 
     def _inside(self, node: Node) -> None:
         """Find commands inside a node that is not a command: all of them may run."""
@@ -205,18 +246,22 @@ class Pieces(ABC):
     def _word(self, node: Node) -> Word:
         """A word, and the commands substituted in it."""
         self.steps += 1
+        text = self._text(node)
+        if self._depth < DEPTH and PLAIN.fullmatch(text):
+            # It has no sign that could begin a substitution, whatever the tree says.
+            return Word(source=text, text=text, prefix=text)
         if node.child_count:
             if self._depth >= DEPTH:
                 self._doubt(node, "it is nested too deep")
-                return Word(source=self._text(node))
+                return Word(source=text)
             self._depth += 1
             self._substitutions(node)
             self._depth -= 1
             if self._hides_substitution(node, DEPTH):
                 self._doubt(node, "it may substitute a command")
             if node.type == "command_substitution" and self._output is not None:
-                return self._output.word(self._text(node))
-        return read_word(self._text(node), self._value_of)
+                return self._output.word(text)
+        return read_word(text, self._value_of)
 
     def _value_of(self, name: str, quoted: bool) -> tuple[Known, ...] | None:
         """The values that a variable may have here; None if they are not known."""
@@ -297,6 +342,10 @@ class Pieces(ABC):
                     fed = (True, None)
         self._text_input = fed
         return tuple(reads), tuple(writes)
+
+    def _no_redirections(self) -> tuple[tuple[Target, ...], tuple[Target, ...]]:
+        self._text_input = (False, None)
+        return (), ()
 
     def _feeds(self, redirects: list[Node]) -> tuple[bool, str | None]:
         """Whether redirections give an input, and its text if that is known."""

@@ -9,7 +9,6 @@ handles quoting and `working_dir` the working directory. It knows no rules.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import ClassVar
@@ -19,6 +18,7 @@ from tree_sitter import Node
 from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.arithmetic import MOVES, Arithmetic
 from quarterdeck.policy.shell.builtins import BUILTINS
+from quarterdeck.policy.shell.characters import why_odd
 from quarterdeck.policy.shell.commands import RESERVED, UNTOUCHED, Analysis, Simple, analyze
 from quarterdeck.policy.shell.environment import lasting_doubt
 from quarterdeck.policy.shell.listings import listing_of
@@ -28,9 +28,11 @@ from quarterdeck.policy.shell.strict import (
     ASSIGNMENT,
     WORD,
     difference,
+    plain_marks,
     read_strictly,
 )
 from quarterdeck.policy.shell.syntax import syntax_tree
+from quarterdeck.policy.shell.variables import Variables
 from quarterdeck.policy.shell.working_dir import WorkingDir
 
 LIMIT = 16_384
@@ -51,7 +53,6 @@ MOST_INSIDE = 32_768
 PARTS = 150
 """Simple commands in one text. People write ten."""
 
-_ODD = re.compile(r"[^\n\t -~]")
 _SETTING = re.compile(rb"\$|\(\(|\(\s*\)|\bfunction\b")
 """Where variables, arithmetic or functions may be: else there is nothing to know about them."""
 
@@ -60,6 +61,10 @@ _EVALUATES = re.compile(r"\b(?:eval|source|trap|alias|command|builtin|exec)\b|(?
 MEANINGS = frozenset(BUILTINS) | UNTOUCHED | RESERVED
 """Commands of the shell that are understood here: functions of these names change their meaning."""
 
+_EXPRESSIONS = name_set(
+    "binary_expression unary_expression ternary_expression parenthesized_expression"
+    " postfix_expression subscript ERROR"
+)
 _WORDS = name_set(
     "word number string raw_string ansi_c_string translated_string concatenation expansion"
     " simple_expansion command_substitution process_substitution arithmetic_expansion"
@@ -89,12 +94,8 @@ def _read(command: str, cwd: str | None, limit: int) -> Script:
         return Script(source=command, problems=(problem,))
     reader = _Reader(command, WorkingDir.start(cwd), 0)
     reader.run()
-    return Script(
-        source=command,
-        parts=tuple(reader.parts),
-        problems=tuple(reader.problems),
-        steps=reader.steps,
-    )
+    parts, problems = tuple(reader.parts), tuple(reader.problems)
+    return Script(source=command, parts=parts, problems=problems, steps=reader.steps)
 
 
 class _Reader(Arithmetic):
@@ -106,27 +107,37 @@ class _Reader(Arithmetic):
         """Read the whole text. `span` is its position in the outermost script."""
         self._span = span
         whole = (0, len(self._bytes))
-        for odd in _ODD.finditer(self._source):
-            if (why := _why_odd(odd.group())) is not None:
-                self._problem(whole, why)
-                break
-        strict = read_strictly(self._bytes.decode("latin-1"))
-        if strict.outside is None and b"<<" in self._bytes:
-            for start, end, what, place, _ in strict.marks:
+        if (odd := why_odd(self._source)) is not None:
+            self._problem(whole, odd)
+        text = self._source if self._plain else self._bytes.decode("latin-1")
+        outside: tuple[int, str] | None = None
+        marks = line = plain_marks(text)
+        if marks is None:
+            marks, _, outside = read_strictly(text)
+        if outside is None and b"<<" in self._bytes:
+            for start, end, what, place, _ in marks:
                 if what == WORD:
                     self._strict.setdefault(place, []).append((start, end))
-        elif strict.outside is not None:
-            at, why = strict.outside
+        elif outside is not None:
+            at, why = outside
             self._problem((at, len(self._bytes)), why)
             if len(self._bytes) > MOST_DOUBTFUL:
                 return  # to repair it takes long, and the result is asked about in any case
         root = syntax_tree(self._bytes)
         if root.has_error:
             self._problem(whole, "it cannot be parsed")
+        elif line is not None and root.child_count == 1:
+            node = root.children[0]
+            words = self._plain_words(node, line)
+            if words is not None:
+                self.steps += 1 + len(words)
+                self._simple(node, words, [], [])
+                return
         if _SETTING.search(self._bytes):
+            self._variables = Variables()
             self._variables.collect(root, self._text)
         self._sequence(root)
-        if strict.outside is None and (apart := difference(strict.marks, self._marks)) is not None:
+        if outside is None and (apart := difference(marks, self._marks)) is not None:
             self._problem(apart[:2], "bash may read it differently")
         if not self.parts and not self.problems and not self._source.strip():
             self._problem(whole, "there is no command in it")
@@ -164,9 +175,10 @@ class _Reader(Arithmetic):
             self._gap(end, child.start_byte)
             end = child.end_byte
             self._joint(child)
-            if child.type == "&" and statement is not None:
+            kind = child.type
+            if kind == "&" and statement is not None:
                 self._here = self._loose = before
-            elif child.type == ";;":
+            elif kind == ";;":
                 self._doubt(child, "it is unexpected here")
             if child.is_named:
                 statement, before = child, self._loose
@@ -212,6 +224,7 @@ class _Reader(Arithmetic):
     def _pipeline(self, node: Node) -> None:
         here, loose = self._here, self._loose
         given = self._input, self._piped
+        self._pipes += 1
         self._gaps(node.children)
         for child in node.children:
             self._joint(child)
@@ -226,6 +239,7 @@ class _Reader(Arithmetic):
                 self._input = self._output if plain else None
         self._output = self._input
         self._input, self._piped = given
+        self._pipes -= 1
         # The last of a pipeline runs in the shell itself in zsh, and with lastpipe.
         self._here, self._loose = self._here.union(here), self._loose.union(loose)
 
@@ -395,7 +409,7 @@ class _Reader(Arithmetic):
         self, node: Node, words: list[Word], assignments: list[Assignment], own: list[Node]
     ) -> None:
         at = (node.start_byte, node.end_byte)
-        reads, writes = self._redirections(own)
+        reads, writes = self._redirections(own) if own else self._no_redirections()
         fed, text = self._text_input if self._text_input[0] else self._around
         names = None if fed else self._input
         simple = Simple(
@@ -412,14 +426,16 @@ class _Reader(Arithmetic):
         found = analyze(simple)
         self._take(found)
         self._output = None
-        if words and not writes and not self._variables.functions:
+        # Only a pipe or a substitution passes it on.
+        passed_on = self._pipes or self._shells
+        if passed_on and words and not writes and not self._variables.functions:
             self._output = listing_of(simple.words, names)
         if found.moves is not None:
             self._loose = self._here.union(found.moves)
             self._here = found.moves
         else:
             self._loose = self._here
-        if any(
+        if found.scripts and any(
             inner.via[-1] in {"eval", "trap", "source", "."} and MOVES.search(inner.text)
             for inner in found.scripts
         ):
@@ -472,28 +488,9 @@ class _Reader(Arithmetic):
         "test_command": Arithmetic.test,
         "variable_assignment": _assignments,
         "variable_assignments": _assignments,
-        **dict.fromkeys(
-            (
-                "binary_expression",
-                "unary_expression",
-                "ternary_expression",
-                "parenthesized_expression",
-                "postfix_expression",
-                "subscript",
-                "ERROR",
-            ),
-            _look_inside,
-        ),
+        **dict.fromkeys(_EXPRESSIONS, _look_inside),
     }
 
 
 def _loops(node: Node) -> bool:
     return node.type in {"while_statement", "for_statement", "c_style_for_statement"}
-
-
-def _why_odd(char: str) -> str | None:
-    """Why a character that is not plain ASCII makes a command doubtful; None if it does not."""
-    kind = unicodedata.category(char)
-    if kind in {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}:
-        return f"it holds the character U+{ord(char):04X}, which looks like another one"
-    return None

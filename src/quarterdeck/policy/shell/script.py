@@ -7,9 +7,10 @@ grammar, rules, or the machine.
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cached_property
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.policy.kept import kept
+from quarterdeck.policy.shell.aliases import MOST_WORDS, has_other_names, other_names
 
 
 class Word(Value):
@@ -169,7 +170,35 @@ class Part(Value, dict=True):
     dirs: tuple[str, ...] | None = None
     """The folders that it may run in, if the script changed to another one; empty: unknown."""
 
-    @cached_property
+    @kept
+    def same(self) -> tuple[tuple[str, ...], ...]:
+        """The words of the same command under its other names: `pip install x` for `python3 -m pip
+        install x`. Rules that stop know it by these, too. Empty for most.
+        """
+        if self.name is None:
+            return ()
+        others = self.words[1:MOST_WORDS]
+        texts = [word.source if word.text is None else word.text for word in others]
+        typed = (self.name, *texts)
+        found = other_names(typed)
+        # By its full names, it may have others.
+        return found + other_names(self.called) if self.called not in {(), typed} else found
+
+    @kept
+    def subcommand(self) -> str | None:
+        """The second word, if a rule that stops another subcommand of the program cannot mean it.
+
+        None if it is an option or not known, or if what follows it is not known, and may make
+        another name of a subcommand: `docker image $x` may be `docker push`.
+        """
+        second = self.words[1].literal if len(self.words) > 1 else None
+        if second is None or second[:1] in {"", "-"}:
+            return None
+        if self.known == len(self.words) and not self.open_ended:
+            return second
+        return None if self.name is not None and has_other_names(self.name) else second
+
+    @kept
     def name(self) -> str | None:
         """The command's name, without the folder it is in; None if it is not known."""
         if not self.words or (literal := self.words[0].literal) is None:

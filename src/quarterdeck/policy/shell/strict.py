@@ -29,6 +29,12 @@ _DECLARING = name_set("declare typeset export local readonly")
 _RESERVED = name_set(
     "! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while"
 )
+_PIECE = re.compile(
+    r" *(?:((?:[A-Za-z0-9_./:@%+,=~*?^!{}\[\]-]|'[^'\n]*'|\"[^\"\\$`\n]*\")+)|(&&|\|\|?|;))"
+)
+LONGEST_PLAIN = 1_024
+"""Characters of a text that is looked at for a line of simple commands first."""
+
 _CASE_ENDS = frozenset({";;", ";&", ";;&"})
 
 
@@ -58,9 +64,42 @@ def read_strictly(text: str) -> Reading:
     return Reading(grammar.marks, tokens, outside)
 
 
+def plain_marks(text: str) -> list[Mark] | None:
+    """The marks of one short line of simple commands; None if it has anything else in it.
+
+    Most commands are such lines, and they need no grammar: words without substitutions and escapes,
+    blanks, and operators between commands. `read_strictly` makes the same marks of them.
+    """
+    marks: list[Mark] = []
+    place, at, size, operator = -1, 0, len(text), ""
+    if size > LONGEST_PLAIN:
+        return None
+    while at < size:
+        found = _PIECE.match(text, at)
+        if found is None:
+            return None
+        start, end = found.span(found.lastindex or 0)
+        at = end
+        if found.lastindex == 1:
+            if place < 0:
+                word = found[1]
+                if "=" in word or word in _RESERVED or word in TESTS:
+                    return None
+                place = start
+            marks.append((start, end, WORD, place, 0))
+            continue
+        operator = found[2]
+        if place < 0 or not operator:
+            return None
+        place = -1
+        if operator != ";":
+            marks.append((start, end, operator, 0, 0))
+    return marks if place >= 0 or operator == ";" else None
+
+
 def difference(strict: list[Mark], other: list[Mark]) -> Mark | None:
     """What only one of two readings saw, the first of it; None where they agree."""
-    if len(strict) == len(other) and sorted(strict) == sorted(other):
+    if strict == other or (len(strict) == len(other) and sorted(strict) == sorted(other)):
         return None
     apart = set(strict) ^ set(other)
     # A thing that was seen twice by one of them leaves nothing apart.

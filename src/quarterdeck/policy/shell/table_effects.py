@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
+from quarterdeck.policy.shell.effects import ProgramEffects, acting, alters, reads, runs, writes
 from quarterdeck.policy.shell.options import Given, Parsed, cut, parse, splits
-from quarterdeck.policy.shell.script import Effect, EffectKind, Target, Word
+from quarterdeck.policy.shell.script import Effect, Target, Word
 from quarterdeck.policy.shell.tables import Operand, Table
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
@@ -58,6 +58,11 @@ def effects_by_table(
         parsed = parse((*words, _LATER), table)
     elif parsed is None:
         parsed = parse(words, table)
+    table = parsed.table
+    if table.quiet and not (parsed.options or parsed.operands or parsed.unknown or parsed.open):
+        # There is nothing but its name.
+        called = tuple(table.name.split()) if " " in table.name else ()
+        return ProgramEffects(called=called, looks=table.looks, judged=True)
     return _Effects(name, parsed, words, here, via, readers or {}).all()
 
 
@@ -87,7 +92,8 @@ class _Effects:
         for given in parsed.options:
             marks |= given.option.marks
         self._marks = marks
-        self._here = self._places(here)
+        self._spec = self._operands_of_table()
+        self._here = self._places(here) if parsed.options else here
         self._deep = self._table.deep or "deep" in marks
 
     def all(self) -> ProgramEffects:
@@ -95,7 +101,8 @@ class _Effects:
         parsed, table = self._parsed, self._table
         for given in parsed.options:
             self._option(given)
-        self._operands()
+        if parsed.operands or table.default is not None or table.deep_default is not None:
+            self._operands()
         if table.prefix is not None and not self._prefixed:
             self._prefix(_literal(table.prefix))
         if table.effect is not None and "stops" not in self._marks:
@@ -105,23 +112,21 @@ class _Effects:
                 self._effects.append(alters(why, token))
             else:
                 self._effects.append(runs(f"{table.name} can run other code", token))
-        self._unknown()
-        acting = any(
-            effect.kind is not EffectKind.READS and not effect.by_name for effect in self._effects
-        )
+        if parsed.unknown or parsed.open or table.loose:
+            self._unknown()
         return ProgramEffects(
             effects=tuple(self._effects),
             fetches=tuple(self._fetches),
             called=self._called(),
-            looks=table.looks and not (acting or self._fetches or parsed.unknown),
+            looks=table.looks and not (parsed.unknown or self._fetches or acting(self._effects)),
             judged=True,
         )
 
     def _called(self) -> tuple[str, ...]:
         """The subcommand by its full name, and the operands."""
-        names = self._table.name.split()
-        if len(names) == 1:
+        if " " not in self._table.name:
             return ()
+        names = self._table.name.split()
         operands = self._parsed.operands[:MOST_FILES]
         return (*names, *(word.source if word.text is None else word.text for word in operands))
 
@@ -202,8 +207,7 @@ class _Effects:
             self._file(word, "read", f"{self._name} {typed}")
             return
         for mark in ("@", "<", "file://", "fileb://"):
-            before, found, file = text.partition(mark)
-            del before
+            _, found, file = text.partition(mark)
             if found:
                 self._effects.append(runs(f"{self._name} {typed} may send a file", typed))
                 # In `@a;type=x` the file ends before the first semicolon, or it does not.
@@ -297,11 +301,12 @@ class _Effects:
 
     def _operands(self) -> None:
         table, operands = self._table, self._parsed.operands
-        spec = self._spec()
+        spec = self._spec
         default = table.default or (table.deep_default if self._deep else None)
-        before = _texts_before(spec)
-        if default is not None and len(operands) <= before < len(spec):
-            self._operand(_literal(default), spec[before].kind)
+        if default is not None:
+            before = _texts_before(spec)
+            if len(operands) <= before < len(spec):
+                self._operand(_literal(default), spec[before].kind)
         if not operands:
             return
         roles = assign(operands, spec)
@@ -327,8 +332,10 @@ class _Effects:
             unknown = Target(source="…")
             self._add(unknown, "write" if table.writes else "read", f"{self._name}, many files:")
 
-    def _spec(self) -> tuple[Operand, ...]:
+    def _operands_of_table(self) -> tuple[Operand, ...]:
         spec = self._table.operands or ()
+        if not self._parsed.options:
+            return spec
         if spec and spec[0].kind in _GIVES and "instead" in self._marks:
             spec = spec[1:]
         if any("folder" in given.option.values for given in self._parsed.options):
@@ -369,10 +376,10 @@ class _Effects:
             self._effects.append(runs(f"{self._name} {each.typed} {each.why}", each.typed))
         if len(parsed.unknown) + len(parsed.open) > _MOST_UNKNOWN:
             self._effects.append(runs(f"too many words of {self._name} are not known", ""))
-        if parsed.unknown or (table.loose and any(each.kind == "read" for each in self._spec())):
+        if parsed.unknown or (table.loose and any(each.kind == "read" for each in self._spec)):
             self._every_word()
         known = {id(word) for word in parsed.operands if word.text is not None}
-        if not any(each.many and each.kind in _FILES for each in self._spec()):
+        if not any(each.many and each.kind in _FILES for each in self._spec):
             # `-t app:$x`: a value that has a beginning is no file, and more words would be none.
             named = {id(word) for word in parsed.operands}
             known |= {id(each) for each in parsed.open if each.prefix and id(each) not in named}
@@ -405,6 +412,8 @@ def assign(
 
     None: there are more operands than the program takes.
     """
+    if len(spec) == 1 and spec[0].many:
+        return [(word, {spec[0].kind}) for word in operands]
     many = next((at for at, each in enumerate(spec) if each.many), None)
     count = len(operands)
     if many is None and count > len(spec):

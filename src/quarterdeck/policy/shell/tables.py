@@ -216,6 +216,9 @@ class Table(Value):
     writes: bool = False
     """Whether some option or operand writes a file."""
 
+    quiet: bool = False
+    """Whether it has no effect without options and operands."""
+
     def long_option(self, name: str) -> Option | None:
         """The option that a name or a unique beginning of it means; None if it is not known."""
         found = self.options.get(name)
@@ -380,6 +383,7 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         abbreviated_subcommands=file.abbreviated_subcommands,
         loose=file.loose,
         effect=file.effect,
+        quiet=not (file.loose or file.default or file.deep_default or file.prefix or file.effect),
         uses_files=not kinds <= {"skip", "host"}
         or any(not _FILES.isdisjoint(words.split()) for words in file.options.values()),
         commands="command" in kinds

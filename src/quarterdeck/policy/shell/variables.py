@@ -280,6 +280,10 @@ class Variables:
         return name in self._counts and self._numbers.get(name, False)
 
 
+NO_VARIABLES = Variables()
+"""For a text that sets none: it is never changed, as nothing is collected."""
+
+
 def values_of(word: Word, *, pattern: bool) -> tuple[Known, ...] | None:
     """What a variable is after it was given a word. `pattern`: patterns are expanded, as in a
     loop.

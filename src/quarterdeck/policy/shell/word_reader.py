@@ -13,7 +13,7 @@ from itertools import product
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.script import Word
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*")
+PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*")
 """Words that mean themselves: most of them. A leading `=` is an expansion in zsh."""
 
 _NAME_AFTER_DOLLAR = re.compile(r"[A-Za-z0-9_{(@*#?$!\[-]")
@@ -64,7 +64,7 @@ is within quotes."""
 
 def read_word(source: str, look_up: LookUp | None = None) -> Word:
     """Read a word. Total: text that is not a word gives a word with an unknown value."""
-    if _PLAIN.fullmatch(source):
+    if PLAIN.fullmatch(source):
         return Word(source=source, text=source, prefix=source)
     return _Scan(source, look_up).run()
 

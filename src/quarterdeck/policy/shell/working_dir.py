@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from quarterdeck.policy.shell.script import Target, Word
 
@@ -42,12 +43,10 @@ class WorkingDir:
         """Variables that have certainly been set by now. They are kept here because a script sets
         variables and changes its folder on the same paths."""
 
-    @classmethod
-    def start(cls, cwd: str | None) -> WorkingDir:
+    @staticmethod
+    def start(cwd: str | None) -> WorkingDir:
         """The folder that the script starts in."""
-        if cwd is None:
-            return cls((("", 0),))
-        return cls(((normalize(cwd), 0),))
+        return _start(cwd)
 
     def union(self, other: WorkingDir) -> WorkingDir:
         """In one or the other."""
@@ -112,6 +111,12 @@ class WorkingDir:
             glob=glob,
             hidden=word.hidden,
         )
+
+
+@lru_cache(maxsize=64)
+def _start(cwd: str | None) -> WorkingDir:
+    # Every command of a session starts in the same folder, and each of its files asks for it.
+    return WorkingDir((("" if cwd is None else normalize(cwd), 0),))
 
 
 UNKNOWN_DIR = WorkingDir(())

@@ -70,23 +70,24 @@ _SHELL_VALUES = name_set("-o +o -O +O --rcfile --init-file")
 
 
 _NO_INPUT = Input()
+_NOTHING = Unwrapped()
 
 
 def unwrap(words: tuple[Word, ...], here: WorkingDir, given: Input = _NO_INPUT) -> Unwrapped:
     """The commands and scripts that a command runs."""
     literal = words[0].literal
     if literal is None:
-        return Unwrapped()
+        return _NOTHING
     name = literal.rpartition("/")[2]
     table = table_of(name)
     if table is not None and table.commands:
         found = inside(words, table)
-        return Unwrapped() if found is None else _by_table(name, words, here, found)
+        return _NOTHING if found is None else _by_table(name, words, here, found)
     wrapper = WRAPPERS.get(name)
     if wrapper is not None:
         return _peel(name, literal, wrapper, words, here, given)
     custom = _CUSTOM.get(name)
-    return Unwrapped() if custom is None else custom(name, words, here, given)
+    return _NOTHING if custom is None else custom(name, words, here, given)
 
 
 def _by_table(name: str, words: tuple[Word, ...], here: WorkingDir, found: Inside) -> Unwrapped:

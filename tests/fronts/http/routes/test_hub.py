@@ -56,7 +56,7 @@ async def test_an_answer_that_is_misspelt_allows_nothing(
     async with hub.client() as client:
         refused = await client.post(f"/api/asks/{ask}/answer", json={"answer": answer})
     assert refused.status_code == 400
-    assert "$.answer" in refused.json()["detail"]
+    assert refused.json()["detail"].startswith("body: answer")
     assert len(await hub.deck.asks()) == 1
 
 

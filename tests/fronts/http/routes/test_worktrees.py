@@ -6,11 +6,22 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
+from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, LinkRefused, NotFound
 from quarterdeck.fronts.http import Role
 from quarterdeck.hub.worktrees import TEXT_LIMIT
-from quarterdeck.protocol.machine_requests import Changes, Folder, Folders, Settled, TreeAction
+from quarterdeck.protocol.machine_requests import (
+    Changes,
+    FileState,
+    Folder,
+    Folders,
+    SeenFile,
+    Settled,
+    StoredFile,
+    TreeAction,
+)
 from quarterdeck.protocol.projects import Project
 from support.front import Front, front
 
@@ -43,6 +54,15 @@ class SmallWorkshop:
         if action is TreeAction.MERGE and message is None:
             raise Conflict("uncommitted", "not committed: readme")
         return Settled(action=action, branch="task", text="done")
+
+    async def put_file(self, session: str, path: str, data: bytes) -> StoredFile:
+        self._know(session)
+        self.asked.append((path, data))
+        return StoredFile(path=f"/srv/web/{path}", size=len(data))
+
+    async def see_file(self, session: str, path: str) -> SeenFile:
+        self.asked.append((session, path))
+        return SeenFile(path=path, state=FileState.TEXT, text="before\n", size=7)
 
     async def folders(self, machine: str, path: str | None = None) -> Folders:
         if machine != "local":
@@ -124,3 +144,43 @@ async def test_only_an_owner_looks_at_the_folders_of_a_machine(
 async def test_a_front_without_a_workshop_finds_nothing(tmp_path: Path) -> None:
     async with front(tmp_path / "data") as bare, bare.client() as client:
         assert (await client.get("/api/projects")).status_code == 404
+
+
+async def test_only_an_owner_stores_a_file_in_a_sessions_folder(
+    hub: Front, service: SmallWorkshop
+) -> None:
+    body = {"path": "notes/a.txt", "data": "aGVsbG8="}
+    async with hub.client(Role.OPERATOR) as client:
+        assert (await client.post("/api/sessions/s1/files", json=body)).status_code == 403
+    async with hub.client() as client:
+        stored = await client.post("/api/sessions/s1/files", json=body)
+        bad = await client.post("/api/sessions/s1/files", json={"path": "a", "data": "%"})
+    assert stored.json() == {"path": "/srv/web/notes/a.txt", "size": 5}
+    assert service.asked == [("notes/a.txt", b"hello")]
+    assert bad.status_code == 400
+
+
+async def test_only_the_file_of_an_open_call_is_read_and_only_for_those_who_answer(
+    hub: Front, service: SmallWorkshop
+) -> None:
+    session = await hub.deck.have_session()
+    command = await hub.deck.ask(session)
+    written = replace(
+        (await hub.deck.asks())[0].opened,
+        ask=f"{session}.write",
+        tool="Write",
+        request=Raw(b'{"input": {"file_path": "/srv/web/a", "content": "after"}}'),
+    )
+    nameless = replace(written, ask=f"{session}.odd", request=Raw(b'{"input": {"file_path": 5}}'))
+    await hub.deck.journal.append(session, [written, nameless])
+    async with hub.client(Role.VIEWER) as viewer, hub.client(Role.OPERATOR) as operator:
+        refused = await viewer.get(f"/api/asks/{written.ask}/file")
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        for ask in (command, nameless.ask):
+            assert (await operator.get(f"/api/asks/{ask}/file")).status_code == 409
+        for unknown in ("nothing", f"{session}.nothing", "a.b"):
+            assert (await operator.get(f"/api/asks/{unknown}/file")).status_code == 404
+        assert service.asked == []
+        seen = await operator.get(f"/api/asks/{written.ask}/file")
+    assert seen.json() == {"path": "/srv/web/a", "state": "text", "text": "before\n", "size": 7}
+    assert service.asked == [(session, "/srv/web/a")]

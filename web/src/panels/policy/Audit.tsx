@@ -19,7 +19,8 @@ type Entry = Omit<Stored, "event"> & {
     | EventOf<"decided">
     | EventOf<"ask.answered">
     | EventOf<"sandbox.started">
-    | EventOf<"sandbox.connection">;
+    | EventOf<"sandbox.connection">
+    | EventOf<"noted">;
 };
 interface Page {
   events: Stored[];
@@ -156,8 +157,26 @@ function SandboxRow({ entry: { session, at, event } }: { entry: Entry }) {
   );
 }
 
+/** Access that was taken back. */
+function AccessRow({ session, at, text }: { session: string; at: number; text: string }) {
+  return (
+    <tr>
+      <td className="when">{moment(at)}</td>
+      <td />
+      <td>
+        <Link href={`/s/${encodeURIComponent(session)}`}>access</Link>
+      </td>
+      <td />
+      <td>
+        <Marked text={text} />
+      </td>
+    </tr>
+  );
+}
+
 function Row({ entry }: { entry: Entry }) {
   const { session, at, event } = entry;
+  if (event.kind === "noted") return <AccessRow session={session} at={at} text={event.text} />;
   if (event.kind === "sandbox.started" || event.kind === "sandbox.connection") {
     return <SandboxRow entry={entry} />;
   }

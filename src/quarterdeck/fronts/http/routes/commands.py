@@ -13,6 +13,7 @@ from litestar import route
 from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
+from quarterdeck.fronts.http.large_bodies import LARGE_BODY, LARGE_MEMBERS, SMALL_BODY
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import (
     AskId,
@@ -39,6 +40,7 @@ def command_route(row: CommandRow) -> HTTPRouteHandler:
         _PARAMETER.sub(r"{\1_id:str}", row.path),
         http_method=[row.method],
         status_code=200,
+        request_max_body_size=LARGE_BODY if row.command in LARGE_MEMBERS else SMALL_BODY,
         opt=documented(COMMAND_ERRORS, takes=row.body, body_optional=row.body_optional),
     )(handle)
 
@@ -75,7 +77,8 @@ async def _submit(
     body: Struct | None = None
     if row.body is not None:
         empty = row.body() if row.body_optional else None
-        body = await body_of(request, row.body, empty_is=empty)
+        large = LARGE_MEMBERS.get(row.command)
+        body = await body_of(request, row.body, empty_is=empty, large_member=large)
     return await do(hub, request.user, row.parse(path, body))
 
 

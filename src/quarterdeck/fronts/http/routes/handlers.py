@@ -6,9 +6,11 @@ so that an error names the path of the member.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping
 from typing import Annotated, TypeVar
 
+import anyio.lowlevel
 import msgspec
 from litestar import Request
 from litestar.connection import ASGIConnection
@@ -18,7 +20,9 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import PathParameter, SkipValidation
 from msgspec.structs import replace
 
+from quarterdeck.domain.decode_errors import describe
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.fronts.http.large_bodies import decode_any_command, decode_body
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person
@@ -26,9 +30,10 @@ from quarterdeck.hub.api import HubApi
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.commands import AnswerAsk, AnyCommand, Outcome
 from quarterdeck.protocol.roles import Right
+from quarterdeck.runtime.off_loop import off_loop
 
-BODY_LIMIT = 32 * 1024 * 1024
-"""A prompt may carry images. Sixteen of the largest that the model takes."""
+SLICE = 1024 * 1024
+"""Of a body that is checked without a pause."""
 
 Hub = NamedDependency[SkipValidation[HubApi]]
 Asking = Request[Person, object, State]
@@ -38,12 +43,16 @@ SessionId = Annotated[
 PromptId = Annotated[str, PathParameter(description="A prompt's id", max_length=128, min_length=1)]
 AskId = Annotated[str, PathParameter(description="A question's id", max_length=256, min_length=1)]
 
-_commands: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
-
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
-async def body_of(request: Asking, kind: type[_T], *, empty_is: _T | None = None) -> _T:
+async def body_of(
+    request: Asking,
+    kind: type[_T],
+    *,
+    empty_is: _T | None = None,
+    large_member: str | None = None,
+) -> _T:
     """The body, decoded. Raises `Refused` or `UsageError` for what cannot be taken."""
     data = await request.body()
     if not data and empty_is is not None:
@@ -51,28 +60,41 @@ async def body_of(request: Asking, kind: type[_T], *, empty_is: _T | None = None
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise Refused("unsupported_media_type", "Content-Type: must be application/json")
-    return decoded(data, kind)
+    await _check_text(data)
+    return await off_loop(len(data), decoded, data, kind, large_member)
 
 
-def decoded(data: bytes, kind: type[_T]) -> _T:
-    """JSON as a struct. Raises `UsageError` with the path of what is wrong."""
+async def _check_text(data: bytes) -> None:
+    """Raise `UsageError` unless it is UTF-8: raw members are passed on without another check.
+
+    A large body is checked in slices, so that others may go on meanwhile.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), SLICE):
+        if len(data) > SLICE:
+            await anyio.lowlevel.checkpoint()
+        try:
+            decoder.decode(data[start : start + SLICE], final=start + SLICE >= len(data))
+        except UnicodeDecodeError as error:
+            raise UsageError(f"body: not UTF-8 at byte {start + error.start}") from error
+
+
+def decoded(data: bytes, kind: type[_T], large_member: str | None = None) -> _T:
+    """JSON, which is UTF-8, as a struct. Raises `UsageError` with the path of what is wrong."""
     try:
-        data.decode()  # raw members are passed on without another check of their encoding
-        return msgspec.json.decode(data, type=kind)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"body: not UTF-8 at byte {error.start}") from error
+        return decode_body(data, kind, large_member)
     except msgspec.DecodeError as error:
-        raise UsageError(f"body: {error}") from error
+        raise UsageError(f"body: {describe(error)}") from error
     except RecursionError as error:
         raise UsageError("body: nested too deeply") from error
 
 
 def decode_command(data: msgspec.Raw) -> AnyCommand:
-    """A command from JSON. Raises `UsageError` with the path of what is wrong."""
+    """A command from JSON. Raises `UsageError` with the path of what is wrong, and `Refused`."""
     try:
-        return _commands.decode(data)
+        return decode_any_command(data)
     except msgspec.DecodeError as error:
-        raise UsageError(f"command: {error}") from error
+        raise UsageError(f"command: {describe(error)}") from error
     except RecursionError as error:
         raise UsageError("command: nested too deeply") from error
 

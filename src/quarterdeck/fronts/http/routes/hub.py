@@ -43,10 +43,16 @@ OfSession = Annotated[
 ]
 
 
+OfEnded = Annotated[
+    bool,
+    QueryParameter(description="Also those whose agent has ended: an answer resumes the session"),
+]
+
+
 @get("/asks", opt=documented(READ_ERRORS))
-async def list_asks(hub: Hub, session: OfSession = None) -> AskList:
+async def list_asks(hub: Hub, session: OfSession = None, ended: OfEnded = False) -> AskList:
     """The open questions, oldest first."""
-    return AskList(asks=tuple(await hub.asks(session=session)))
+    return AskList(asks=tuple(await hub.asks(session=session, ended=ended)))
 
 
 @get("/machines", opt=documented(READ_ERRORS))
@@ -62,7 +68,7 @@ async def list_audit(
     """The audit log: who or what allowed or denied each call. `after` is a position."""
     entries = await hub.audit(session=session, after=after, limit=limit)
     following = entries[-1].position if entries else None
-    return Response(page(hub.epoch, entries, following), media_type="application/json")
+    return Response(await page(hub.epoch, entries, following), media_type="application/json")
 
 
 @get("/whoami", opt=documented(READ_ERRORS))

@@ -27,6 +27,8 @@ from quarterdeck.policy.suggest import LEAST
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import CallQuestion, NewPolicyGrant, PolicyText, PolicyTrial
 
+POLICY_BODY = 4 * 1024 * 1024
+"""Two texts of a million characters. These bodies are decoded in a few milliseconds."""
 DAY_MS = 86_400_000
 WORK_ERRORS = ("took_too_long", "busy")
 TRY_ERRORS = (*READ_ERRORS, "too_large", "unsupported_media_type", *WORK_ERRORS)
@@ -47,14 +49,24 @@ async def show_policy(hub: Hub) -> PolicyView:
     return await hub.policy.view()
 
 
-@post("/policy/check", status_code=200, opt=documented(TRY_ERRORS, takes=PolicyText))
+@post(
+    "/policy/check",
+    status_code=200,
+    request_max_body_size=POLICY_BODY,
+    opt=documented(TRY_ERRORS, takes=PolicyText),
+)
 async def check_policy(request: Asking, hub: Hub) -> PolicyChecked:
     """Read a policy with its examples, and put nothing into force."""
     text = (await body_of(request, PolicyText)).text
     return await hub.policy.check(text, by=request.user.name)
 
 
-@post("/policy/explain", status_code=200, opt=documented(TRY_ERRORS, takes=CallQuestion))
+@post(
+    "/policy/explain",
+    status_code=200,
+    request_max_body_size=POLICY_BODY,
+    opt=documented(TRY_ERRORS, takes=CallQuestion),
+)
 async def explain_call(request: Asking, hub: Hub) -> Explanation:
     """Which rules hit which part of a call, and which decided."""
     asked = await body_of(request, CallQuestion)
@@ -62,7 +74,12 @@ async def explain_call(request: Asking, hub: Hub) -> Explanation:
     return await hub.policy.explain(Question(**given), by=request.user.name)
 
 
-@post("/policy/replay", status_code=200, opt=documented(TRY_ERRORS, takes=PolicyTrial))
+@post(
+    "/policy/replay",
+    status_code=200,
+    request_max_body_size=POLICY_BODY,
+    opt=documented(TRY_ERRORS, takes=PolicyTrial),
+)
 async def replay_policy(request: Asking, hub: Hub) -> Replay:
     """What a policy would have done with the calls of the past, against what was done."""
     trial = await body_of(request, PolicyTrial)

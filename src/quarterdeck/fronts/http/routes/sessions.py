@@ -103,7 +103,7 @@ async def list_events(
         return event_stream(hub, session_id, start)
     events = await hub.events(session_id, after=after, limit=limit)
     following = events[-1].seq if events and events[-1].seq < view.head else None
-    return Response(page(hub.epoch, events, following), media_type="application/json")
+    return Response(await page(hub.epoch, events, following), media_type="application/json")
 
 
 def _changes(

@@ -13,12 +13,14 @@ from quarterdeck.fronts.http.masking import MASK
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import Asking, SessionId, body_of
 from quarterdeck.hub.worktrees import TEXT_LIMIT, WorktreeService
-from quarterdeck.protocol.machine_requests import Changes, Folders, Settled
+from quarterdeck.protocol.machine_requests import Changes, Folders, Settled, StoredFile
 from quarterdeck.protocol.projects import Project
 from quarterdeck.protocol.roles import Right
-from quarterdeck.protocol.shapes import ProjectList, ProjectShape, WorktreeAction
+from quarterdeck.protocol.shapes import NewFile, ProjectList, ProjectShape, WorktreeAction
 
 Worktrees = NamedDependency[SkipValidation[WorktreeService]]
+FILE_BODY = 32 * 1024 * 1024 + 64 * 1024
+"""A file of 24 MiB in base 64, and its path."""
 MACHINE_ERRORS = (*READ_ERRORS, "conflict", "disconnected")
 
 MachineName = Annotated[
@@ -74,6 +76,21 @@ async def settle_worktree(
     )
 
 
+@post(
+    "/sessions/{session_id:str}/files",
+    status_code=200,
+    request_max_body_size=FILE_BODY,
+    opt=documented(COMMAND_ERRORS, takes=NewFile),
+)
+async def put_file(
+    session_id: SessionId, request: Asking, worktree_service: Worktrees
+) -> StoredFile:
+    """Store a file in a session's folder. A file that is there is not replaced."""
+    request.user.need(Right.MANAGE)
+    wanted = await body_of(request, NewFile)
+    return await worktree_service.put_file(session_id, wanted.path, wanted.data)
+
+
 @get("/machines/{machine:str}/directories", opt=documented(MACHINE_ERRORS))
 async def list_directories(
     machine: MachineName,
@@ -95,4 +112,4 @@ def _masked(project: Project) -> Project:
     return msgspec.structs.replace(project, env=dict.fromkeys(project.env, MASK))
 
 
-HANDLERS = [list_projects, get_diff, settle_worktree, list_directories]
+HANDLERS = [list_projects, get_diff, settle_worktree, put_file, list_directories]

@@ -19,13 +19,20 @@ from quarterdeck.testing.contracts.journal.durable import DurableContract
 from quarterdeck.testing.contracts.journal.following import FollowContract
 from quarterdeck.testing.contracts.journal.overview import DeleteContract, OverviewContract
 from quarterdeck.testing.contracts.journal.sealing import ChainContract
+from quarterdeck.testing.contracts.journal.snapshots import SnapshotContract
 from quarterdeck.testing.contracts.journal.using import UsageContract
 
 __all__ = ["DurableJournalContract", "JournalContract"]
 
 
 class JournalContract(
-    AppendContract, FollowContract, OverviewContract, DeleteContract, ChainContract, UsageContract
+    AppendContract,
+    FollowContract,
+    SnapshotContract,
+    OverviewContract,
+    DeleteContract,
+    ChainContract,
+    UsageContract,
 ):
     """What every engine passes."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import anyio
 import anyio.lowlevel
 
+from quarterdeck.journal.base import Snapshot
+from quarterdeck.protocol.events import RunStarting
 from quarterdeck.testing.contracts.journal.support import (
     Contract,
     answered,
@@ -36,6 +38,16 @@ class DurableContract(Contract):
             assert (more.seq, more.position) == (4, last.position + 1)
             assert await journal.open_asks() == []
             assert texts(await take(journal.follow({"a": 2}), 2)) == ["x"]
+
+    async def test_a_snapshot_is_there_when_it_is_opened_again(self) -> None:
+        starting = RunStarting(run="r1", machine="")
+        async with self.journal() as journal:
+            await journal.append("a", [created(), starting], snapshot=b"one")
+            await journal.append("a", [note("x")], snapshot=b"two")
+        async with self.journal() as journal:
+            assert await journal.latest_snapshot("a") == Snapshot(seq=3, data=b"two")
+            await journal.append("a", [], snapshot=b"three")
+            assert await journal.latest_snapshot("a") == Snapshot(seq=3, data=b"three")
 
     async def test_what_is_queued_when_it_is_closed_is_stored(self) -> None:
         async with self.journal() as journal, anyio.create_task_group() as group:

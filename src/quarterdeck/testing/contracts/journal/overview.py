@@ -106,6 +106,23 @@ class OverviewContract(Contract):
             assert [card.session for card in opened] == ["a", "b"]
             assert opened[0].opened == asked("q1")
 
+    async def test_questions_that_nobody_answered_are_found_with_what_settled_them(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [asked("q1"), asked("q2"), asked("q3")])
+            await journal.append("b", [asked("q4", run="r2"), asked("q5", run="r3")])
+            await journal.append("a", [answered("q2")])
+            assert await journal.unanswered_asks() == []
+            (end,) = await journal.append("b", [RunEnded(run="r2", reason="killed")])
+            (gone,) = await journal.append("a", [AskWithdrawn(ask="q3", reason="cancelled")])
+            (last,) = await journal.append("a", [RunEnded(run="r1", reason="killed")])
+            found = await journal.unanswered_asks()
+            assert [(each.ask.opened.ask, each.settled) for each in found] == [
+                ("q1", last),
+                ("q3", gone),
+                ("q4", end),
+            ]
+            assert found[0].ask.opened == asked("q1")
+
     async def test_a_question_is_found_with_what_settled_it(self) -> None:
         async with self.journal() as journal:
             await journal.append("a", [asked("q1"), asked("q2"), asked("q3")])

@@ -1,0 +1,315 @@
+"""The hub as an MCP server at `/mcp`, for the agents of its own runs.
+
+Owns the way of a call: the token of the connection names the caller, the rules of the caller's
+session are asked once more, and the call must be one that the session's CLI has announced and was
+let make: see `announced`. So a token that an agent reads from its own files is worth no more than
+the tools that it was given. The official `mcp` package speaks the protocol; it takes a second to
+import, and is imported when the first agent comes. `tools` is below, the gate of `fronts.http` and
+the service are above.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.errors import Conflict, Forbidden, QuarterdeckError, UsageError
+from quarterdeck.fronts.mcp import tools
+from quarterdeck.fronts.mcp.announced import cli_allows, look
+from quarterdeck.fronts.mcp.tools import AgentHub, AgentTools, Arguments
+from quarterdeck.journal.views import SessionView
+from quarterdeck.policy.decide import Call, Rules, decide
+from quarterdeck.policy.needs import Context
+from quarterdeck.policy.specifiers import Behavior
+from quarterdeck.protocol.holds import RunningTool
+from quarterdeck.runtime.tasks import background_tasks
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup, TaskStatus
+    from mcp.server.lowlevel.server import Server
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+log = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+NAME = "quarterdeck"
+PREFIX = f"mcp__{NAME}__"
+"""The names of the tools, as the CLI and the rules know them."""
+AT_ONCE = 8
+"""Calls of one session that are under way at the same time."""
+SERVED = 10_000
+"""Calls that are remembered as served."""
+LOOKED_AT = 2000
+"""Events of a session among which an announced call is looked for."""
+LARGEST_BODY = 1024 * 1024
+_CALLER = "quarterdeck.agent"
+_CALL_ID = "claudecode/toolUseId"
+"""Where newer CLIs name the tool call that they make."""
+
+TOOLS: dict[str, type[Arguments]] = {
+    "list_sessions": tools.ListSessions,
+    "spawn": tools.Spawn,
+    "send": tools.Send,
+    "wait": tools.Wait,
+    "read": tools.Read,
+    "changes": tools.GetChanges,
+    "interrupt": tools.Interrupt,
+    "stop": tools.Stop,
+    "search": tools.SearchText,
+}
+"""There is no `answer`: questions are for people."""
+_READING = frozenset({"list_sessions", "wait", "read", "changes", "search"})
+
+
+class McpEndpoint:
+    """An ASGI app. It serves while `running` does."""
+
+    def __init__(
+        self, hub: AgentHub, agent_tools: AgentTools, rules: Callable[[SessionView], Rules]
+    ) -> None:
+        self._hub = hub
+        self._tools = agent_tools
+        self._rules = rules
+        self._tasks: TaskGroup | None = None
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._starting = anyio.Lock()
+        self._served: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._under_way: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve while the block runs."""
+        async with background_tasks() as tasks:
+            self._tasks = tasks
+            try:
+                yield
+            finally:
+                self._tasks = self._manager = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or self._tasks is None:
+            await _refuse(send, 404, "not_found")
+            return
+        caller = self._hub.agent_of(_bearer(scope))
+        if caller is None:
+            await _refuse(send, 401, "unauthorized", (b"www-authenticate", b"Bearer"))
+            return
+        if scope["method"] != "POST":
+            # Nothing is sent without a request, and no session is kept: there is nothing to open.
+            await _refuse(send, 405, "method_not_allowed", (b"allow", b"POST"))
+            return
+        manager = await self._started()
+        from starlette.requests import ClientDisconnect
+
+        with suppress(ClientDisconnect):  # a CLI that ends does so in the midst of a request
+            await manager.handle_request({**scope, _CALLER: caller.session}, receive, send)
+
+    async def _started(self) -> StreamableHTTPSessionManager:
+        async with self._starting:
+            if self._manager is None:
+                assert self._tasks is not None
+                await anyio.to_thread.run_sync(_import)
+                self._manager = await self._tasks.start(self._run_manager)
+            return self._manager
+
+    async def _run_manager(self, *, task_status: TaskStatus[StreamableHTTPSessionManager]) -> None:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        manager = StreamableHTTPSessionManager(
+            make_server(self._answer),
+            json_response=True,
+            stateless=True,
+            max_request_body_size=LARGEST_BODY,
+        )
+        async with manager.run():
+            task_status.started(manager)
+            await anyio.sleep_forever()
+
+    # --- calls ---------------------------------------------------------------------------------
+
+    async def _answer(
+        self, scope: Scope, name: str, arguments: dict[str, Any] | None, meta: object
+    ) -> tuple[bool, str]:
+        """The answer to a call: whether it failed, and its text."""
+        session = str(scope.get(_CALLER, ""))
+        caller = self._hub.view(session)
+        if caller is None or caller.run is None:
+            return True, "this session has ended"
+        given = msgspec.json.encode(arguments or {})
+        try:
+            wanted = read_arguments(name, given)
+            with self._one_of_few(session):
+                call = await self._check(caller, name, given, meta)
+                result = await self._tools.call(caller, wanted, call)
+        except QuarterdeckError as error:
+            if isinstance(error, Forbidden):
+                log.warning("session %s: %s is refused: %s", session, PREFIX + name[:40], error)
+            return True, str(error)
+        return False, msgspec.json.encode(result).decode()
+
+    async def _check(
+        self, caller: SessionView, name: str, given: bytes, meta: object
+    ) -> RunningTool:
+        """The CLI's call that this one is.
+
+        Raises `Forbidden` unless rules and people have let it pass, and it is the first time.
+        """
+        tool = PREFIX + name
+        context = Context(cwd=caller.directory or caller.spec.directory)
+        verdict = decide(Call(tool=tool, input=Raw(given), context=context), self._rules(caller))
+        if verdict.behavior is Behavior.DENY:
+            raise Forbidden(verdict.message or "a rule denies this")
+        named = meta.get(_CALL_ID) if isinstance(meta, dict) else None
+        calls = [each for each in caller.holds.tools if each.tool == tool]
+        if named is not None:
+            calls = [each for each in calls if each.call == named]
+        after = max(0, caller.head - LOOKED_AT)
+        events = [
+            stored.event
+            for stored in await self._hub.events(caller.session, after=after, limit=LOOKED_AT)
+        ]
+        by_flags = cli_allows(caller.spec, caller.mode, tool)
+        for call in calls:
+            seen = look(events, call.call)
+            if not seen.runs_with(given) or not seen.may_run(cli_allows=by_flags):
+                continue
+            if self._is_first(caller.session, call.call):
+                return call
+        raise Forbidden(
+            "the agent's CLI has not announced this call with these arguments, nobody has allowed"
+            " it, or it was served already. A rule of the policy, a person or the flag --allow of"
+            " the session must allow it: settings of the CLI do not count"
+        )
+
+    def _is_first(self, session: str, call: str) -> bool:
+        """Whether an announced call was not served before."""
+        key = (session, call)
+        if key in self._served:
+            return False
+        self._served[key] = None
+        while len(self._served) > SERVED:
+            self._served.popitem(last=False)
+        return True
+
+    def _one_of_few(self, session: str) -> _Counted:
+        if self._under_way.get(session, 0) >= AT_ONCE:
+            raise Conflict("agents_calls", f"{AT_ONCE} calls of this session are under way already")
+        return _Counted(self._under_way, session)
+
+
+class _Counted:
+    """Counts a call while it is under way."""
+
+    def __init__(self, counts: dict[str, int], session: str) -> None:
+        self._counts, self._session = counts, session
+
+    def __enter__(self) -> None:
+        self._counts[self._session] = self._counts.get(self._session, 0) + 1
+
+    def __exit__(self, *_: object) -> None:
+        self._counts[self._session] -= 1
+        if not self._counts[self._session]:
+            del self._counts[self._session]
+
+
+def read_arguments(name: str, given: bytes) -> Arguments:
+    """What a tool is called with. Raises `UsageError`."""
+    kind = TOOLS.get(name)
+    if kind is None:
+        raise UsageError(f"there is no tool {name!r}")
+    try:
+        return msgspec.json.decode(given, type=kind)
+    except msgspec.DecodeError as error:  # also of a wrong type or value
+        raise UsageError(f"{name}: {error}") from error
+
+
+def schema_of(kind: type[Arguments]) -> dict[str, Any]:
+    """The JSON schema of what a tool takes, without references."""
+    defs = msgspec.json.schema(kind)["$defs"]
+    found: dict[str, Any] = dict(defs[kind.__name__])
+    found.pop("title", None)
+    found.pop("description", None)
+    return found
+
+
+Answer = Callable[[Scope, str, "dict[str, Any] | None", object], Awaitable[tuple[bool, str]]]
+
+
+def make_server(answer: Answer) -> Server[Any]:
+    """The MCP server, which asks `answer` for the result of a call."""
+    import mcp_types as types
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.lowlevel.server import Server
+
+    listed = [
+        types.Tool(
+            name=name,
+            description=" ".join((kind.__doc__ or "").split()),
+            input_schema=schema_of(kind),
+            annotations=types.ToolAnnotations(read_only_hint=name in _READING),
+        )
+        for name, kind in TOOLS.items()
+    ]
+
+    async def list_tools(
+        _: ServerRequestContext[Any], __: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=listed)
+
+    async def call_tool(
+        context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        scope = context.request.scope if context.request is not None else {}
+        meta = dict(context.meta) if context.meta else None
+        failed, text = await answer(scope, params.name, params.arguments, meta)
+        content = types.TextContent(type="text", text=text)
+        return types.CallToolResult(content=[content], is_error=failed)
+
+    return Server(
+        NAME,
+        version="1",
+        instructions=(
+            "Start other agents, give them work, and read what they did. They inherit what you may"
+            " do. Questions of theirs are answered by people."
+        ),
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _import() -> None:
+    """In a thread: it takes a second."""
+    import mcp.server.lowlevel.server
+    import mcp.server.streamable_http_manager  # noqa: F401
+
+
+def _bearer(scope: Scope) -> str:
+    given = [bytes(value) for name, value in scope["headers"] if name == b"authorization"]
+    if len(given) != 1:
+        return ""
+    kind, _, token = given[0].decode("latin-1").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
+
+
+async def _refuse(send: Send, status: int, code: str, *headers: tuple[bytes, bytes]) -> None:
+    body = msgspec.json.encode({"type": f"urn:quarterdeck:{code}", "status": status, "code": code})
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(b"content-type", b"application/problem+json"), *headers],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,71 @@
+"""What a command of the bot is, and the pieces that several commands use."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from keyword import iskeyword
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.telegram.asks import Press
+from quarterdeck.fronts.telegram.jobs import Job
+from quarterdeck.fronts.telegram.shown import safe_line
+from quarterdeck.protocol.commands import Control
+from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.views import SessionShape
+
+Handler = Callable[[Job, str], Awaitable[None]]
+
+STATES: dict[SessionState, str] = {
+    SessionState.STARTING: "🟡 starting",
+    SessionState.IDLE: "🟢 idle",
+    SessionState.WORKING: "🔵 working",
+    SessionState.WAITING: "❓ waiting for an answer",
+    SessionState.COMPACTING: "🔵 compacting",
+    SessionState.RETRYING: "🟠 retrying",
+    SessionState.LIMITED: "🟠 rate limited",
+    SessionState.DISCONNECTED: "🔴 disconnected",
+    SessionState.ENDED: "⚪ ended",
+}
+
+
+class Command(Value):
+    """A command: its name, what a person reads about it, and what it does."""
+
+    name: str
+    usage: str
+    """The arguments, for `/help`."""
+    help: str
+    home: str
+    """The module here that has its function, which has its name."""
+    menu: bool = True
+    """Whether it is in the menu of the chat."""
+    once: bool = False
+    """It must not be repeated if it was interrupted: it would do the same again."""
+
+    @property
+    def run(self) -> Handler:
+        """The function that does it."""
+        home = import_module(f"{__package__}.{self.home}")
+        found: Handler = getattr(home, f"{self.name}_" if iskeyword(self.name) else self.name)
+        return found
+
+
+def run_button(text: str, line: str) -> Press:
+    """A button that runs a command line, for the person who presses it."""
+    return Press(text=text, action="run", arg=line)
+
+
+def session_line(shape: SessionShape) -> str:
+    """A session in one line."""
+    return f"{STATES.get(shape.state, shape.state.value)} · {safe_line(shape.name, 60)}"
+
+
+async def control(job: Job, session: str, request: dict[str, object], timeout: float = 30.0) -> Raw:
+    """Send a control request to the CLI of a session; gives its answer."""
+    hub = await job.hub()
+    body = Raw(msgspec.json.encode(request))
+    return (await hub.submit(Control(session=session, request=body, timeout=timeout))).answer

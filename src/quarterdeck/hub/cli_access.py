@@ -1,0 +1,89 @@
+"""Who sees and takes back the tokens of dialling CLIs: one by one, for people.
+
+Owns what follows when a token is taken back: the CLI that came with it is sent away at once, and
+the session's audit log says who did it. The tokens are in `cli_tokens`, the CLIs in `inbound_clis`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from anyio import to_thread
+
+from quarterdeck.domain.errors import JournalError, NotFound
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.cli_tokens import ROOT, token_id
+from quarterdeck.hub.inbound_clis import InboundClis
+from quarterdeck.hub.session import Session
+from quarterdeck.journal.chain import ACCESS
+from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import Noted
+
+log = logging.getLogger(__name__)
+
+NEW_SESSIONS = "CLIs that begin a session"
+A_COMMAND = "a command on the hub's machine"
+
+
+class CliTokenView(Value):
+    """A token that a CLI uses."""
+
+    id: str
+    name: str
+    """The session's name."""
+    session: str
+    """The session; `/`: the token for new ones."""
+    since: float
+
+
+class CliAccess:
+    """The tokens of dialling CLIs. `view` and `find` give a session; they raise `NotFound`."""
+
+    def __init__(
+        self,
+        clis: InboundClis,
+        view: Callable[[str], Awaitable[SessionView]],
+        find: Callable[[str], Awaitable[Session]],
+    ) -> None:
+        self._clis = clis
+        self._view = view
+        self._find = find
+
+    async def tokens(self) -> list[CliTokenView]:
+        """The tokens that were used, oldest first; those of deleted sessions are left out."""
+        found: list[CliTokenView] = []
+        for session, since in sorted(self._clis.tokens.used().items(), key=lambda each: each[1]):
+            name = NEW_SESSIONS
+            if session != ROOT:
+                try:
+                    name = (await self._view(session)).name or session
+                except NotFound:
+                    continue
+            found.append(
+                CliTokenView(id=token_id(session), name=name, session=session, since=since)
+            )
+        return found
+
+    async def revoke(self, session: str, by: str) -> None:
+        """Take a token back. Raises `NotFound` for a session that there is not."""
+        if session != ROOT:
+            await self._view(session)
+        await to_thread.run_sync(self._clis.tokens.revoke, session)
+        await self._revoked(session, by)
+
+    async def reload(self) -> None:
+        """Take over what a command has taken back."""
+        for session in await to_thread.run_sync(self._clis.tokens.reload):
+            try:
+                await self._revoked(session, A_COMMAND)
+            except JournalError as error:  # it is revoked all the same
+                log.error("session %s: not in its audit log: %s", session, error)
+
+    async def _revoked(self, session: str, by: str) -> None:
+        self._clis.cut(session)
+        if session != ROOT:
+            with suppress(NotFound):  # deleted meanwhile
+                text = f"The token of its CLI was revoked by {by}."
+                await (await self._find(session)).record(Noted(level=ACCESS, text=text))

@@ -1,0 +1,22 @@
+"""What the clients of a hub trust. Without an event loop: most commands need none."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+from quarterdeck.domain.errors import UsageError
+
+
+def client_context(ca_file: Path | None) -> ssl.SSLContext:
+    """What a client trusts: one authority of its own, or those of the system.
+
+    With a file of its own it trusts no other: nobody else can pretend to be that hub. Raises
+    `UsageError` for a file that is no certificate.
+    """
+    if ca_file is None:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cafile=str(ca_file))
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"CA file {ca_file}: {error}") from error

@@ -1,0 +1,80 @@
+// The file that a call would replace, as it is now: read from its machine while the question is open.
+import { useEffect, useState } from "react";
+import { ApiError, errorText, get } from "../api/http";
+import type { components } from "../api/schema";
+import type { AskOpened } from "../api/types";
+import { plural } from "../ui/format";
+import { lineCount } from "../ui/marks";
+
+export type SeenFile = components["schemas"]["SeenFile"];
+
+export interface CurrentFile {
+  /** Undefined until the first answer. */
+  file?: SeenFile;
+  /** Why it is not known. */
+  error?: string;
+  /** Whether it has changed since it was read first. */
+  changed: boolean;
+}
+
+const UNKNOWN: CurrentFile = { changed: false };
+/** In ms: how often it is read again. The agent is waiting; only others change it meanwhile. */
+const AGAIN = 30_000;
+
+/** Reads the file of a call that replaces one, as long as the question is shown. */
+export function useCurrentFile(opened: AskOpened, wanted: boolean): CurrentFile {
+  const [current, setCurrent] = useState<CurrentFile>(UNKNOWN);
+  const { ask } = opened;
+  const reads = wanted && opened.tool === "Write";
+  useEffect(() => {
+    if (!reads) return;
+    let left = false;
+    const read = async (): Promise<void> => {
+      try {
+        const file = await get<SeenFile>(`/api/asks/${encodeURIComponent(ask)}/file`);
+        if (!left) setCurrent((before) => withFile(before, file));
+      } catch (error) {
+        // The question was answered meanwhile, or the connection is lost: what was read stays.
+        const gone = error instanceof ApiError && error.status === 404;
+        if (!left && !gone)
+          setCurrent((before) => (before.file ? before : { ...before, error: errorText(error) }));
+      }
+    };
+    void read();
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") void read();
+    }, AGAIN);
+    return () => {
+      left = true;
+      clearInterval(timer);
+    };
+  }, [ask, reads]);
+  return current;
+}
+
+/** The same object if nothing has changed: a card with the same content is not another card. */
+export function withFile(before: CurrentFile, file: SeenFile): CurrentFile {
+  const known = before.file;
+  if (known && known.state === file.state && known.text === file.text) return before;
+  return { file, changed: known !== undefined };
+}
+
+const WHY: Record<string, string> = {
+  binary: "it is not a text",
+  too_large: "it is too large",
+  link: "it is a link, which is not followed",
+  other: "it is no readable file",
+  outside: "it is outside of the session's folder",
+};
+
+/** What happens to the file, in words. */
+export function replacementText({ file, error }: CurrentFile, after: string): string {
+  if (error !== undefined)
+    return `This replaces the whole file, if there is one. It cannot be shown: ${error}`;
+  if (!file) return "This replaces the whole file, if there is one. Reading it …";
+  if (file.state === "missing") return "This creates a new file.";
+  if (file.state !== "text")
+    return `This replaces the whole file. What is in it now cannot be shown: ${WHY[file.state] ?? file.state}.`;
+  if (file.text === after) return "This leaves the file as it is.";
+  return `This replaces the whole file of ${plural(lineCount(file.text ?? ""), "line")}; the lines that differ are marked.`;
+}

@@ -1,0 +1,71 @@
+import { useState } from "react";
+import type { Answer, Ask } from "../api/types";
+import { store } from "../state/store";
+import { takeFocus } from "../ui/focus";
+import { plural } from "../ui/format";
+import { undoSeconds } from "../ui/preferences";
+import { useEscape } from "../ui/useEscape";
+import styles from "./inbox.module.css";
+
+/** Answers for all questions that are selected. Each card tells how its own answer went. */
+export function BulkBar(props: {
+  asks: readonly string[];
+  open: ReadonlyMap<string, Ask>;
+  onDone: () => void;
+}) {
+  const [denying, setDenying] = useState(false);
+  const [reason, setReason] = useState("");
+  useEscape(true, denying ? () => setDenying(false) : props.onDone);
+  const count = plural(props.asks.length, "call");
+  const answerAll = (answer: Answer): void => {
+    // More than one call at once: there is a moment to take each of them back.
+    for (const ask of props.asks) store.asks.hold(ask, answer, undoSeconds());
+    props.onDone();
+  };
+  return (
+    <fieldset className={styles.bulk} aria-label="Answer the selected calls">
+      <p role="status">{count} selected</p>
+      {denying ? (
+        <>
+          <label className="field">
+            Reason (sent to each agent)
+            <textarea
+              ref={takeFocus}
+              rows={2}
+              value={reason}
+              onChange={(event) => setReason(event.target.value)}
+            />
+          </label>
+          <div className="buttons">
+            <button
+              type="button"
+              className="danger"
+              onClick={() => answerAll({ answer: "deny", message: reason, stop: false })}
+            >
+              Deny {count}
+            </button>
+            <button type="button" onClick={() => setDenying(false)}>
+              Back
+            </button>
+          </div>
+        </>
+      ) : (
+        <div className="buttons">
+          <button
+            type="button"
+            className="primary"
+            onClick={() => answerAll({ answer: "allow", scope: "once" })}
+          >
+            Allow {count} once
+          </button>
+          <button type="button" className="danger" onClick={() => setDenying(true)}>
+            Deny {count} …
+          </button>
+          <button type="button" onClick={props.onDone}>
+            Clear selection
+          </button>
+        </div>
+      )}
+    </fieldset>
+  );
+}
