@@ -1,0 +1,3 @@
+/** Texts of the web app: changes. */
+
+export const changes = {};

@@ -1,0 +1,3 @@
+/** Texts of the web app: common. */
+
+export const common = {};

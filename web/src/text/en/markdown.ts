@@ -1,0 +1,3 @@
+/** Texts of the web app: markdown. */
+
+export const markdown = {};

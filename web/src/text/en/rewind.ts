@@ -1,0 +1,3 @@
+/** Texts of the web app: rewind. */
+
+export const rewind = {};

@@ -1,0 +1,3 @@
+/** Texts of the web app: story. */
+
+export const story = {};

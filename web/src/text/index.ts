@@ -1,0 +1,49 @@
+/**
+ * Every text that the web app shows, in English. Another language is another file of the same type.
+ *
+ * Texts with parts are functions. A component reads `text.area.name` and holds no text of its own.
+ */
+
+import { app } from "./en/app";
+import { asks } from "./en/asks";
+import { changes } from "./en/changes";
+import { common } from "./en/common";
+import { composer } from "./en/composer";
+import { inbox } from "./en/inbox";
+import { loops } from "./en/loops";
+import { machines } from "./en/machines";
+import { markdown } from "./en/markdown";
+import { newSession } from "./en/newSession";
+import { policy } from "./en/policy";
+import { rewind } from "./en/rewind";
+import { schedules } from "./en/schedules";
+import { search } from "./en/search";
+import { session } from "./en/session";
+import { sessions } from "./en/sessions";
+import { settings } from "./en/settings";
+import { story } from "./en/story";
+import { usage } from "./en/usage";
+
+export const text = {
+  app,
+  asks,
+  changes,
+  common,
+  composer,
+  inbox,
+  loops,
+  machines,
+  markdown,
+  newSession,
+  policy,
+  rewind,
+  schedules,
+  search,
+  session,
+  sessions,
+  settings,
+  story,
+  usage,
+};
+
+export type Texts = typeof text;
