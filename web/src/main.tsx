@@ -1,4 +1,5 @@
 // The shared styles come first: those of a feature are more particular, and win.
+import "./ui/fonts.css";
 import "./ui/tokens.css";
 import "./ui/base.css";
 import "./ui/parts.css";

@@ -43,8 +43,8 @@ describe("stopping an agent", () => {
     const dialog = <StopDialog session={working} onStop={stop} onClose={close} />;
     await act(async () => createRoot(place).render(dialog));
     const button = (words: string) =>
-      [...place.querySelectorAll("button")].find((one) => one.textContent === words);
-    expect(document.activeElement).toBe(button("Keep it running"));
+      [...document.querySelectorAll("button")].find((one) => one.textContent === words);
+    await vi.waitFor(() => expect(document.activeElement).toBe(button("Keep it running")));
     button("Keep it running")?.click();
     expect(close).toHaveBeenCalledTimes(1);
     expect(stop).not.toHaveBeenCalled();

@@ -1,68 +1,15 @@
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { cancelJump, jumpTo } from "../session/jumpToAsk";
 import { store } from "../state/store";
-import { Modal } from "../ui/Modal";
-import {
-  keysEnabled,
-  setKeysEnabled,
-  setUndoSeconds,
-  UNDO_CHOICES,
-  undoSeconds,
-} from "../ui/preferences";
-import styles from "./asks.module.css";
 import { guard } from "./keyGuard";
 import { SHOW_KEYS } from "./showKeys";
 
-/** All keys: for each group its name, where they act, and the keys with what they do. */
-export const SHORTCUTS: [string, string, [string, string][]][] = [
-  [
-    "Everywhere",
-    "outside text fields",
-    [
-      ["g", "go to the next open question, in this session first"],
-      ["c", "go to the composer"],
-      ["?", "show these keys"],
-    ],
-  ],
-  [
-    "Tool call",
-    "in a focused card",
-    [
-      ["y", "allow once"],
-      ["s", "choose what to allow for the session; s again confirms"],
-      ["a", "choose what to allow always; a again confirms"],
-      ["e", "edit first"],
-      ["n", "deny"],
-    ],
-  ],
-  [
-    "Plan",
-    "in a focused card",
-    [
-      ["1 1", "approve, accept edits"],
-      ["2 2", "approve, ask for each call"],
-      ["3 3", "approve in a new conversation"],
-      ["4 4", "keep planning, with your comments"],
-      ["5 5", "reject"],
-    ],
-  ],
-  [
-    "Composer",
-    "while writing",
-    [
-      ["Enter", "send, or queue while a turn runs"],
-      ["Shift Enter", "new line"],
-      ["↑ ↓", "earlier prompts"],
-      ["/ @", "commands and files"],
-      ["Escape", "close the open menu; then interrupt the turn"],
-    ],
-  ],
-];
+const KeysHelp = lazy(() => import("./KeysHelp"));
 
 const PAGE_KEYS = new Set(["g", "c", "?"]);
 
-/** The keys that work on every page and on cards, and the dialog that lists all keys. */
+/** The keys that work on every page and on cards; `KeysHelp` lists them. */
 export function Keys() {
   const [help, setHelp] = useState(false);
   const [location, go] = useLocation();
@@ -105,72 +52,9 @@ export function Keys() {
   }, [go]);
   if (!help) return null;
   return (
-    <Modal title="Keys" onClose={() => setHelp(false)}>
-      <KeySwitch />
-      <UndoChoice />
-      <div className={styles.keys}>
-        {SHORTCUTS.map(([title, where, keys]) => (
-          <section key={title}>
-            <h3>
-              {title} <span className="muted">{where}</span>
-            </h3>
-            <dl>
-              {keys.map(([key, does]) => (
-                <div key={key}>
-                  <dt>
-                    {key.split(" ").map((one, index) => (
-                      <kbd key={index}>{one}</kbd>
-                    ))}
-                  </dt>
-                  <dd>{does}</dd>
-                </div>
-              ))}
-            </dl>
-          </section>
-        ))}
-      </div>
-    </Modal>
-  );
-}
-
-/** Whether single keys are commands, in this browser. */
-export function KeySwitch() {
-  const [on, setOn] = useState(keysEnabled);
-  const change = (wanted: boolean): void => {
-    setKeysEnabled(wanted);
-    setOn(wanted);
-  };
-  return (
-    <p className={styles.keySwitch}>
-      <label className="option">
-        <input type="checkbox" checked={on} onChange={(event) => change(event.target.checked)} />{" "}
-        Use single keys. Without them only Tab, Enter, Space, Escape and the keys of the composer
-        act.
-      </label>
-    </p>
-  );
-}
-
-/** How long an answer that matters can be taken back, in this browser. */
-export function UndoChoice() {
-  const [seconds, setSeconds] = useState(undoSeconds);
-  const choose = (chosen: number): void => {
-    setUndoSeconds(chosen);
-    setSeconds(chosen);
-  };
-  return (
-    <p className={styles.keySwitch}>
-      <label className="option">
-        Time to undo an answer by key, a lasting grant or an approved plan{" "}
-        <select value={seconds} onChange={(event) => choose(Number(event.target.value))}>
-          {UNDO_CHOICES.map((one) => (
-            <option key={one} value={one}>
-              {one ? `${one} s` : "none"}
-            </option>
-          ))}
-        </select>
-      </label>
-    </p>
+    <Suspense fallback={null}>
+      <KeysHelp onClose={() => setHelp(false)} />
+    </Suspense>
   );
 }
 

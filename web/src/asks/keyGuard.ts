@@ -17,6 +17,8 @@ export const SECOND_PRESS = 4000;
 
 /** The cards that can be answered. */
 export const OPEN_CARD = "[data-ask][data-state='open']";
+/** Dialogs, menus and lists that are open: keys are theirs. */
+const OVER_THE_PAGE = "dialog[open], [data-keeps-keys]";
 const FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
 
 /** The parts of a keyboard event that the guard uses. */
@@ -273,7 +275,7 @@ function isFree(press: Press): boolean {
   if (press.ctrlKey || press.metaKey || press.altKey || press.repeat || composes(press))
     return false;
   if (isField(press.target) || isField(document.activeElement)) return false;
-  return document.querySelector("dialog[open]") === null;
+  return document.querySelector(OVER_THE_PAGE) === null;
 }
 
 export const guard = new KeyGuard(keysEnabled);

@@ -1,6 +1,6 @@
 import { useCallback, useState } from "react";
 import { errorText, get, logout, post, remove } from "../api/http";
-import { KeySwitch, UndoChoice } from "../asks/Keys";
+import { KeySwitch, UndoChoice } from "../asks/KeysHelp";
 import { showKeys } from "../asks/showKeys";
 import { useAppState } from "../state/store";
 import { ErrorText } from "../ui/ErrorText";

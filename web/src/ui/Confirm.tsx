@@ -1,5 +1,6 @@
-import { type ReactNode, useEffect, useRef } from "react";
-import { Modal } from "./Modal";
+import { type ReactNode, useRef } from "react";
+import { text } from "../text";
+import { Dialog } from "./Dialog";
 
 /** A question before something that cannot be taken back. What is safe has the focus. */
 export function Confirm(props: {
@@ -13,24 +14,28 @@ export function Confirm(props: {
   children: ReactNode;
 }) {
   const safe = useRef<HTMLButtonElement>(null);
-  useEffect(() => safe.current?.focus(), []);
   const confirm = (): void => {
     props.onClose();
     props.onConfirm();
   };
   return (
-    <Modal title={props.title} onClose={props.onClose}>
-      <div className="confirm">
-        {props.children}
-        <div className="buttons">
+    <Dialog
+      title={props.title}
+      size="s"
+      onClose={props.onClose}
+      initialFocus={safe}
+      actions={
+        <>
+          <button type="button" ref={safe} onClick={props.onClose}>
+            {props.keep ?? text.common.cancel}
+          </button>
           <button type="button" className="danger" onClick={confirm}>
             {props.verb}
           </button>
-          <button type="button" ref={safe} onClick={props.onClose}>
-            {props.keep ?? "Cancel"}
-          </button>
-        </div>
-      </div>
-    </Modal>
+        </>
+      }
+    >
+      <div className="confirm">{props.children}</div>
+    </Dialog>
   );
 }

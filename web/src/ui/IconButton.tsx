@@ -1,0 +1,22 @@
+import type { ComponentProps } from "react";
+import { Icon, type LucideIcon } from "./Icon";
+
+/** A button that shows only an icon. Its label is its name for screen readers and its title for the mouse. */
+export function IconButton({
+  icon,
+  label,
+  className = "ghost",
+  ...rest
+}: { icon: LucideIcon; label: string } & Omit<ComponentProps<"button">, "children" | "type">) {
+  return (
+    <button
+      type="button"
+      title={label}
+      {...rest}
+      className={`icon-button ${className}`}
+      aria-label={label}
+    >
+      <Icon of={icon} />
+    </button>
+  );
+}
