@@ -6,6 +6,7 @@ import imported from "../../tests/fixtures/story/imported.json";
 import questions from "../../tests/fixtures/story/questions.json";
 import resumed from "../../tests/fixtures/story/resumed.json";
 import trouble from "../../tests/fixtures/story/trouble.json";
+import turns from "../../tests/fixtures/story/turns.json";
 import type { Stored } from "../src/api/types";
 import { plainText } from "../src/state/contentBlocks";
 import { EMPTY_STORY, type Entry, foldEvents, type NoteEntry } from "../src/state/story";
@@ -13,6 +14,7 @@ import { EMPTY_STORY, type Entry, foldEvents, type NoteEntry } from "../src/stat
 interface GoldenEntry {
   kind: string;
   text?: string;
+  command?: string;
   id?: string;
   by?: string;
   tool?: string;
@@ -33,6 +35,7 @@ const STORIES: [string, Golden][] = Object.entries({
   questions,
   resumed,
   trouble,
+  turns,
 });
 
 /** Texts, prompts and calls. The web app shows a call and its outcome in one row. */
@@ -43,7 +46,7 @@ function golden({ entries }: Golden, inner: boolean): unknown[] {
       switch (entry.kind) {
         case "text":
         case "thinking":
-          return [[entry.kind, entry.text]];
+          return [[entry.kind, entry.text, entry.command ?? ""]];
         case "prompt":
           return [["prompt", entry.by ?? ""]];
         case "call": {
@@ -61,8 +64,9 @@ function shown(entries: readonly Entry[]): unknown[] {
   return entries.flatMap((entry): unknown[] => {
     switch (entry.kind) {
       case "text":
+        return [[entry.kind, entry.text, entry.command ?? ""]];
       case "thinking":
-        return [[entry.kind, entry.text]];
+        return [[entry.kind, entry.text, ""]];
       case "prompt":
         return [["prompt", entry.by]];
       case "tool": {
@@ -86,6 +90,9 @@ const NOTES = new Set([
   "run.ended",
   "noted",
   "prompt.peer",
+  "cli.text",
+  "cli.notice",
+  "turn.cause",
 ]);
 
 it("a call that was cut off is interrupted, with what the CLI wrote about it when it resumed", () => {

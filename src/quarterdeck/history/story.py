@@ -12,11 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Literal
 
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.history.cli_lines import (
+    Tone,
+    Turns,
+    cli_notice,
+    command_in,
+    command_of,
+    command_output,
+)
 from quarterdeck.hub.supervision.budgets import sentence
 from quarterdeck.protocol import events as ev
 from quarterdeck.wire.base import Message, UnknownPart
@@ -31,12 +38,15 @@ from quarterdeck.wire.content import (
     decode_user_body,
 )
 from quarterdeck.wire.messages import Assistant, User
+from quarterdeck.wire.notices import LocalCommandOutput
 from quarterdeck.wire.tools import describe, one_line
-
-Tone = Literal["plain", "good", "warn", "bad"]
 
 CLI_TEXT = "cli.text"
 """The code of a notice with text that the CLI put into the conversation itself."""
+CLI_NOTICE = "cli.notice"
+"""The code of a notice that the CLI's own terminal would show."""
+TURN_CAUSE = "turn.cause"
+"""The code of a notice about why a turn begins that nobody prompted."""
 NAME, REASON = 60, 300
 """Characters that a notice has of a name, and of a reason."""
 
@@ -61,9 +71,10 @@ class Prompt(Entry, tag="prompt"):
 
 
 class Answer(Entry, tag="text"):
-    """Text of the model."""
+    """Text of the model, or the output of the slash command `command`."""
 
     text: str
+    command: str = ""
 
 
 class Thinking(Entry, tag="thinking"):
@@ -92,7 +103,7 @@ class Outcome(Entry, tag="outcome"):
 
 
 class Notice(Entry, tag="notice"):
-    """Something that happened. `code` is the event's kind, or `CLI_TEXT`.
+    """Something that happened. `code` is the event's kind, or one of those above.
 
     `text` begins with a small letter and ends without a full stop, for any output to frame.
     `subject` is the question that it is about; `until` is a time in ms since 1970; `details` are
@@ -121,30 +132,68 @@ class StoryFold:
 
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, str]] = {}
+        self._command = ""
+        self._silent = False
+        self._turns = Turns()
 
     def entries(self, event: ev.Event, at: int) -> Iterator[AnyEntry]:
         """The entries of the next event."""
-        match read_event(event, at):
-            case Line(at=at, message=Assistant() as message):
+        found = read_event(event, at)
+        message = found.message if isinstance(found, Line) else None
+        if cause := self._turns.begins(event, message):
+            yield Notice(at=at, code=TURN_CAUSE, text=cause)
+        match found:
+            case Line(message=message, at=at):
+                for entry in self._line(message, at):
+                    self._silent = self._silent and not isinstance(entry, Answer)
+                    yield entry
+            case Prompt(text=text):
+                self._command, self._silent = command_in(text), True
+                yield found
+            case None:
+                return
+            case entry:
+                if isinstance(event, ev.TurnEnded):
+                    yield from self._only_result(event, at)
+                yield entry
+
+    def _line(self, message: Message, at: int) -> Iterator[AnyEntry]:
+        match message:
+            case Assistant():
                 inner = message.parent_tool_use_id is not None
+                command = command_of(message, self._command)
                 for block in message.blocks:
-                    yield from self._block(block, at, inner=inner)
-            case Line(at=at, message=User() as message) if not message.is_replay:
+                    yield from self._block(block, at, inner=inner, command=command)
+            case User(is_replay=True):
+                if output := command_output(message.text):
+                    yield Answer(at=at, text=output, command=self._command)
+            case User():
                 inner = message.parent_tool_use_id is not None
                 for block in message.blocks:
                     if isinstance(block, TextBlock):
                         yield Notice(at=at, code=CLI_TEXT, text=block.text, inner=inner)
                     else:
                         yield from self._block(block, at, inner=inner)
-            case Line() | None:
-                return
-            case entry:
-                yield entry
+            case LocalCommandOutput(content=content):
+                if output := command_output(content) or content.strip():
+                    yield Answer(at=at, text=output, command=self._command)
+            case _:
+                if notice := cli_notice(message):
+                    text, tone = notice
+                    yield Notice(at=at, code=CLI_NOTICE, text=text, tone=tone)
 
-    def _block(self, block: Block | UnknownPart, at: int, *, inner: bool) -> Iterator[AnyEntry]:
+    def _only_result(self, event: ev.TurnEnded, at: int) -> Iterator[AnyEntry]:
+        """Some slash commands only have a result: an unknown one, for example."""
+        if self._silent and self._command and event.text and not event.failed:
+            yield Answer(at=at, text=event.text, command=self._command)
+        self._silent = False
+
+    def _block(
+        self, block: Block | UnknownPart, at: int, *, inner: bool, command: str = ""
+    ) -> Iterator[AnyEntry]:
         match block:
             case TextBlock(text=text) if text.strip():
-                yield Answer(at=at, text=text, inner=inner)
+                yield Answer(at=at, text=text, inner=inner, command=command)
             case ThinkingBlock(thinking=text) if text.strip():
                 yield Thinking(at=at, text=text, inner=inner)
             case ToolUseBlock(id=id_, name=name, input=input_):

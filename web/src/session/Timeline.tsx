@@ -20,8 +20,8 @@ const estimateSize = (): number => ESTIMATE;
 /** A block that is being generated has the key of its final entry, so that its row stays in place. */
 function entryOf(session: string, { key, text, thinking }: LiveBlock): Entry {
   return thinking
-    ? { kind: "thinking", key, at: 0, text, live: session }
-    : { kind: "text", key, at: 0, text, uuid: "", live: session };
+    ? { kind: "thinking", key, at: 0, seq: 0, text, live: session }
+    : { kind: "text", key, at: 0, seq: 0, text, uuid: "", live: session };
 }
 
 interface TimelineProps {

@@ -1,7 +1,8 @@
 // Single lines of the CLI, read for people: tasks, retries, compaction, placeholders.
 
 import { isObject, type JsonObject, number, plainText, text } from "./contentBlocks";
-import type { NoteEntry, Task } from "./entries";
+import type { Base, NoteEntry, Task } from "./entries";
+import { lookup } from "./lookup";
 
 /** A background task after another line about it. Only its first line has its own title. */
 export function taskOf(line: JsonObject, before: Task | undefined, at: number): Task {
@@ -28,7 +29,7 @@ export function taskOf(line: JsonObject, before: Task | undefined, at: number): 
 export function retryOf(
   line: JsonObject,
   at: number,
-): Omit<NoteEntry, "kind" | "code" | "key" | "at"> {
+): Omit<NoteEntry, "kind" | "code" | keyof Base> {
   const why = [number(line.error_status), text(line.error).replaceAll("_", " ")].filter(Boolean);
   const count = `attempt ${number(line.attempt) ?? "?"} of ${number(line.max_retries) ?? "?"}`;
   return {
@@ -54,3 +55,57 @@ export function isPlaceholder(line: unknown): boolean {
 }
 
 const NO_ANSWER = "No response requested.";
+
+const OUTPUT = /^<local-command-(stdout|stderr)>([\s\S]*)<\/local-command-\1>\s*$/;
+/** Outputs that another entry tells already. */
+const TOLD = new Set(["Compacted"]);
+
+/** The output of a slash command, from the echo in which older versions wrap it; empty if it is none. */
+export function commandOutput(said: string): string {
+  const output = OUTPUT.exec(said.trim())?.[2]?.trim() ?? "";
+  return TOLD.has(output) ? "" : output;
+}
+
+/** The command that made an output, if the line names it. */
+export function commandIn(line: JsonObject): string {
+  const run = isObject(line.local_command_run) ? text(line.local_command_run.command) : "";
+  return run && `/${run}`;
+}
+
+/** Why a turn begins that nobody prompted: a task that ended. */
+export function causeOf(line: JsonObject, title: string): string {
+  const status = text(line.status) || "ended";
+  return text(line.summary) || `Background task “${title}”: ${status}`;
+}
+
+const LEVELS: Record<string, NoteEntry["tone"]> = { warning: "warn", error: "bad" };
+
+/** What the CLI's own terminal would show as a notice; undefined if the line is none. */
+export function noticeOf(line: JsonObject): Pick<NoteEntry, "tone" | "text"> | undefined {
+  switch (line.subtype) {
+    case "informational":
+      return said(line.content, lookup(LEVELS, text(line.level)) ?? "plain");
+    case "notification":
+      return said(line.text, line.color === "error" ? "bad" : "plain");
+    case "hook_response":
+      if (line.outcome !== "error") return undefined;
+      return said(
+        `The hook ${text(line.hook_name)} failed: ${text(line.stderr) || text(line.output)}`.trim(),
+        "warn",
+      );
+    case "model_refusal_fallback":
+      return said(line.content, "warn");
+    case "session_writes_lost":
+      return said("The CLI could not write all of the session to its disk.", "bad");
+    default:
+      return undefined;
+  }
+}
+
+function said(
+  content: unknown,
+  tone: NoteEntry["tone"],
+): Pick<NoteEntry, "tone" | "text"> | undefined {
+  const words = text(content).trim();
+  return words ? { tone, text: words } : undefined;
+}

@@ -5,6 +5,8 @@ import type { JsonObject } from "./contentBlocks";
 export interface Base {
   key: string;
   at: number;
+  /** The number of the event that it began with; 0 for text that is being generated. */
+  seq: number;
 }
 export interface PromptEntry extends Base {
   kind: "prompt";
@@ -18,6 +20,8 @@ export interface TextEntry extends Base {
   kind: "text";
   text: string;
   uuid: string;
+  /** The slash command whose output it is, as far as that is known. */
+  command?: string;
   /** The session, while it is still being generated. */
   live?: string;
 }
@@ -50,10 +54,13 @@ export interface Refusal {
   target: string;
   rule: string;
 }
+/** Codes of notes that come from lines of the CLI. */
+export type CliCode = "cli.text" | "cli.notice" | "turn.cause";
+
 export interface NoteEntry extends Base {
   kind: "note";
-  /** The kind of its event. */
-  code: HubEvent["kind"];
+  /** The kind of its event, or what it is among the lines of the CLI. */
+  code: HubEvent["kind"] | CliCode;
   tone: "plain" | "good" | "warn" | "bad";
   text: string;
   /** When it ends, and what happens then. */
@@ -72,6 +79,8 @@ export interface TurnEntry extends Base {
   outcome: string;
   cost: number;
   duration: number | undefined;
+  /** How long it waited for answers of people, in ms. */
+  waited: number;
   tokens: number;
   text: string;
 }
@@ -112,6 +121,14 @@ export type Entry =
   | TurnEntry
   | AskEntry
   | FailedEntry;
+
+/** The turn that runs: when it began, what it has used so far, how long it waited for people. */
+export interface OpenTurn {
+  began: number;
+  tokens: number;
+  calls: number;
+  waited: number;
+}
 
 export interface Task {
   id: string;

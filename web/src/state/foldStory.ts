@@ -1,6 +1,15 @@
 // One pass over events: how each of them changes a story. `story.ts` defines what a story is.
 import type { EventOf, HubEvent, Stored } from "../api/types";
-import { compactionOf, isPlaceholder, retryOf, taskOf } from "./cliLines";
+import {
+  causeOf,
+  commandIn,
+  commandOutput,
+  compactionOf,
+  isPlaceholder,
+  noticeOf,
+  retryOf,
+  taskOf,
+} from "./cliLines";
 import {
   blocksOf,
   imagesOf,
@@ -43,7 +52,7 @@ export class StoryFold {
     switch (event.kind) {
       case "said.recalled":
         if (isPlaceholder(event.line)) return;
-        if (event.run === IMPORTED) this.imported(event.line);
+        if (event.run === IMPORTED && this.imported(event.line)) return;
         if (isObject(event.line)) this.line(event.line);
         return;
       case "said":
@@ -67,11 +76,15 @@ export class StoryFold {
           images: imagesOf(event.content),
         });
       case "prompt.sent":
+        this.draft.turnSent(event.prompt);
         return this.draft.moveToTurn(event.prompt);
       case "prompt.taken":
         return this.draft.changePrompt(event.prompt, { stage: "taken" });
       case "prompt.cancelled":
+        this.draft.story.sent?.delete(event.prompt);
         return this.draft.changePrompt(event.prompt, { stage: "cancelled" });
+      case "turn.metered":
+        return this.draft.metered(tokensOf(event.models), event.tool_calls ?? 0);
       case "turn.ended":
         return this.turn(event);
       case "ask.opened":
@@ -107,6 +120,7 @@ export class StoryFold {
       case "prompt.peer": {
         const process = event.pid == null ? "an unknown process" : `process ${event.pid}`;
         const who = event.name ? `${event.name}, ${process}` : process;
+        this.draft.story.cause = undefined;
         return this.draft.note(
           "warn",
           `Another Claude session (${who}) prompted: ${event.text ?? ""}`,
@@ -118,6 +132,7 @@ export class StoryFold {
         return this.draft.note("good", "The agent responds again.");
       case "run.started":
         this.draft.closeAsks((ask) => ask.settled?.how === RUN_ENDED, "never answered");
+        this.draft.noTurn();
         return this.draft.mark(
           event.version ? `Claude Code ${event.version} started` : "agent started",
         );
@@ -129,6 +144,7 @@ export class StoryFold {
           RUN_ENDED,
         );
         this.draft.interruptTools();
+        this.draft.noTurn();
         return this.draft.note(event.clean ? "plain" : "warn", `The agent ended. ${event.reason}`);
       case "run.link_lost":
         return this.draft.note("warn", `${event.reason} The agent may still be working.`);
@@ -179,11 +195,14 @@ export class StoryFold {
   private assistant(line: JsonObject): void {
     const message = isObject(line.message) ? line.message : {};
     const parent = text(line.parent_tool_use_id);
+    const source = text(line.local_command_source);
+    const command = source && { command: commandIn(line) || this.lastCommand() };
     for (const block of blocksOf(message.content)) {
       const place = this.place(text(message.id), parent);
       if (block.type === "text" && block.text.trim()) {
         const uuid = text(line.uuid);
-        this.draft.add({ kind: "text", ...this.draft.base(place), text: block.text, uuid }, parent);
+        const base = this.draft.base(place);
+        this.draft.add({ kind: "text", ...base, text: block.text, uuid, ...command }, parent);
       } else if (block.type === "thinking" && block.thinking.trim()) {
         const key = place && `${place}t`;
         this.draft.add({ kind: "thinking", ...this.draft.base(key), text: block.thinking }, parent);
@@ -203,13 +222,13 @@ export class StoryFold {
   }
 
   /** An imported prompt has no event: it is read from the CLI's echo. */
-  private imported(line: unknown): void {
+  private imported(line: unknown): boolean {
     if (!isObject(line) || line.type !== "user" || line.isSynthetic || line.parent_tool_use_id) {
-      return;
+      return false;
     }
     const { content } = isObject(line.message) ? line.message : {};
     const [said, images] = [plainText(content), imagesOf(content)];
-    if (!said && !images.length) return;
+    if (!said && !images.length) return false;
     const base = this.draft.base();
     this.draft.add({
       kind: "prompt",
@@ -220,6 +239,7 @@ export class StoryFold {
       by: "",
       stage: "taken",
     });
+    return true;
   }
 
   /** The key of the next block of a message: the same as that of its live text. */
@@ -230,9 +250,24 @@ export class StoryFold {
     return `${message}/${count}/`;
   }
 
+  /** The slash command that was prompted last, if the last prompt is one. */
+  private lastCommand(): string {
+    const prompt = this.draft.story.entries.findLast((entry) => entry.kind === "prompt");
+    return prompt?.kind === "prompt" ? (/^\/[^\s/]+/.exec(prompt.text)?.[0] ?? "") : "";
+  }
+
   private user(line: JsonObject): void {
     const message = isObject(line.message) ? line.message : {};
+    if (line.isReplay) {
+      const output = commandOutput(plainText(message.content));
+      if (output) this.output(output);
+      return;
+    }
     for (const block of blocksOf(message.content)) {
+      const own = block.type === "text" && !line.parent_tool_use_id && this.draft.code === "said";
+      if (own && block.text) {
+        this.draft.cliNote("cli.text", "plain", block.text);
+      }
       if (block.type === "tool_result") {
         this.draft.changeTool(block.tool_use_id, {
           ended: this.draft.at,
@@ -244,8 +279,24 @@ export class StoryFold {
     }
   }
 
+  /** The output of a slash command. */
+  private output(said: string): void {
+    const base = this.draft.base();
+    const command = this.lastCommand();
+    this.draft.add({ kind: "text", ...base, text: said, uuid: "", command });
+  }
+
   private system(line: JsonObject): void {
+    const notice = noticeOf(line);
+    if (notice) this.draft.cliNote("cli.notice", notice.tone, notice.text);
     switch (line.subtype) {
+      case "init":
+        return this.draft.turnBegins();
+      case "local_command_output": {
+        const output = commandOutput(text(line.content)) || text(line.content).trim();
+        if (output) this.output(output);
+        return;
+      }
       case "compact_boundary":
         return this.draft.mark(compactionOf(line));
       case "api_retry":
@@ -281,6 +332,7 @@ export class StoryFold {
     if (!id) return;
     const task = taskOf(line, this.draft.story.tasks.get(id), this.draft.at);
     this.draft.story.tasks.set(id, task);
+    if (line.subtype === "task_notification") this.draft.story.cause = causeOf(line, task.title);
     const call = text(line.tool_use_id) || this.callOf(id);
     if (call) this.draft.changeTool(call, { task });
   }
@@ -294,10 +346,11 @@ export class StoryFold {
   }
 
   private turn(event: EventOf<"turn.ended">): void {
-    const tokens = (event.models ?? []).reduce(
-      (sum, one) => sum + (one.input ?? 0) + (one.output ?? 0),
-      0,
-    );
+    const tokens = tokensOf(event.models);
+    const ended = this.draft.turnEnds(event.prompts);
+    if (!event.failed && event.text && this.lastCommand() && this.isSilent()) {
+      this.output(event.text);
+    }
     this.draft.add({
       kind: "turn",
       ...this.draft.base(),
@@ -305,9 +358,18 @@ export class StoryFold {
       outcome: event.outcome,
       cost: event.cost_usd,
       duration: event.duration_ms ?? undefined,
+      waited: ended?.waited ?? 0,
       tokens,
       text: event.failed ? (event.text ?? "") : "",
     });
+  }
+
+  /** Whether nothing was said since the last prompt: some slash commands only have a result. */
+  private isSilent(): boolean {
+    const last = this.draft.story.entries.findLast(
+      (entry) => entry.kind === "prompt" || entry.kind === "text" || entry.kind === "turn",
+    );
+    return last?.kind === "prompt";
   }
 
   private decided(event: EventOf<"decided">): void {
@@ -317,4 +379,8 @@ export class StoryFold {
       verdict: { verdict: event.verdict, by: event.by, reasons },
     });
   }
+}
+
+function tokensOf(models: EventOf<"turn.ended">["models"]): number {
+  return (models ?? []).reduce((sum, one) => sum + (one.input ?? 0) + (one.output ?? 0), 0);
 }

@@ -4,7 +4,7 @@
 // order and gives another story; a story is never changed. Entries keep their identity while nothing
 // about them changes, so that only changed rows are rendered again.
 import type { Stored } from "../api/types";
-import type { Entry, Task } from "./entries";
+import type { Entry, OpenTurn, Task } from "./entries";
 import { StoryFold } from "./foldStory";
 import { lookup } from "./lookup";
 
@@ -22,6 +22,15 @@ export interface Story {
   tasks: ReadonlyMap<string, Task>;
   /** The CLI's id of the conversation at its end, if its events tell it. */
   conversation?: string;
+  /** The turn that runs at its end. */
+  turn?: OpenTurn | undefined;
+  /** Prompts whose turns have not ended; undefined while the events do not tell them all. */
+  sent?: ReadonlySet<string> | undefined;
+  /** What may start a turn that nobody prompted. */
+  cause?: string | undefined;
+  /** Questions that wait for an answer, by what they are called, and since when one does. */
+  asked: ReadonlySet<string>;
+  askedAt: number;
 }
 
 export const EMPTY_STORY: Story = {
@@ -31,6 +40,8 @@ export const EMPTY_STORY: Story = {
   threads: new Map(),
   blocks: new Map(),
   tasks: new Map(),
+  asked: new Set(),
+  askedAt: 0,
 };
 
 /** The story with these events, which follow those that it has. */

@@ -5,8 +5,10 @@ import type { EventOf, HubEvent, Stored } from "../api/types";
 import type {
   AskEntry,
   Base,
+  CliCode,
   Entry,
   NoteEntry,
+  OpenTurn,
   PromptEntry,
   Refusal,
   Settled,
@@ -20,6 +22,8 @@ type MutableStory = { -readonly [K in keyof Story]: Story[K] } & {
   threads: Map<string, readonly Entry[]>;
   blocks: Map<string, number>;
   tasks: Map<string, Task>;
+  asked: Set<string>;
+  sent: Set<string> | undefined;
 };
 
 export class StoryDraft {
@@ -39,6 +43,8 @@ export class StoryDraft {
       threads: new Map(from.threads),
       blocks: new Map(from.blocks),
       tasks: new Map(from.tasks),
+      asked: new Set(from.asked),
+      sent: from.sent && new Set(from.sent),
     };
   }
 
@@ -58,7 +64,7 @@ export class StoryDraft {
   }
 
   base(key?: string): Base {
-    return { key: key ?? `${this.seq}.${this.part++}`, at: this.at };
+    return { key: key ?? `${this.seq}.${this.part++}`, at: this.at, seq: this.seq };
   }
 
   add(entry: Entry, parent = ""): void {
@@ -83,6 +89,11 @@ export class StoryDraft {
     this.add(until === undefined ? entry : { ...entry, until, next });
   }
 
+  /** A note from a line of the CLI. */
+  cliNote(code: CliCode, tone: NoteEntry["tone"], text: string): void {
+    this.add({ kind: "note", code, ...this.base(), tone, text });
+  }
+
   mark(text: string): void {
     this.add({ kind: "mark", ...this.base(), text });
   }
@@ -94,6 +105,61 @@ export class StoryDraft {
     if (before === undefined || before === after) return;
     const text = "New conversation";
     this.add({ kind: "mark", ...this.base(), text, conversation: { before, after } });
+  }
+
+  // --- turns ---------------------------------------------------------------------------------
+
+  /** A prompt was sent: it begins a turn, unless one runs. */
+  turnSent(prompt: string): void {
+    this.story.sent ??= new Set();
+    this.story.sent.add(prompt);
+    this.story.turn ??= { began: this.at, tokens: 0, calls: 0, waited: 0 };
+  }
+
+  /** The CLI begins a turn. One that nobody prompted is told with its cause. */
+  turnBegins(): void {
+    const { sent, cause } = this.story;
+    this.story.turn ??= { began: this.at, tokens: 0, calls: 0, waited: 0 };
+    if (sent?.size === 0 && cause) this.cliNote("turn.cause", "plain", cause);
+    this.story.cause = undefined;
+  }
+
+  /** A turn ended; gives it. Prompts that it did not have are still to come. */
+  turnEnds(prompts: readonly string[]): OpenTurn | undefined {
+    const ended = this.story.turn;
+    this.story.sent ??= new Set();
+    for (const prompt of prompts) this.story.sent.delete(prompt);
+    this.story.cause = undefined;
+    this.story.turn = this.story.sent.size
+      ? { began: this.at, tokens: 0, calls: 0, waited: 0 }
+      : undefined;
+    return ended;
+  }
+
+  /** What the turn has used so far. */
+  metered(tokens: number, calls: number): void {
+    const turn = this.story.turn ?? { began: this.at, waited: 0 };
+    this.story.turn = { ...turn, tokens, calls };
+  }
+
+  /** The run began or ended: no turn is open. */
+  noTurn(): void {
+    this.story.turn = undefined;
+    this.story.sent = new Set();
+    this.story.cause = undefined;
+    this.story.asked.clear();
+  }
+
+  private asksOpen(ask: string): void {
+    if (!this.story.asked.size) this.story.askedAt = this.at;
+    this.story.asked.add(ask);
+  }
+
+  /** Time in which several questions wait counts once. */
+  private asksClosed(ask: string): void {
+    if (!this.story.asked.delete(ask) || this.story.asked.size || !this.story.turn) return;
+    const waited = this.story.turn.waited + this.at - this.story.askedAt;
+    this.story.turn = { ...this.story.turn, waited };
   }
 
   /** A queued prompt moves to where its turn begins, and does not stay in the turn before. */
@@ -115,6 +181,7 @@ export class StoryDraft {
       const index = this.story.entries.findLastIndex((entry) => entry.key === key);
       if (index >= 0) this.story.entries.splice(index, 1);
     }
+    this.asksOpen(event.ask);
     this.add({ kind: "ask", ...this.base(`ask:${event.ask}`), opened: event });
   }
 
@@ -133,6 +200,7 @@ export class StoryDraft {
     const key = `ask:${ask}`;
     const entry = this.story.entries.findLast((one): one is AskEntry => one.key === key);
     const waited = entry && this.at - entry.at;
+    this.asksClosed(ask);
     this.replace(this.story.entries, key, {
       settled: waited === undefined ? settled : { ...settled, waited },
     });

@@ -14,7 +14,15 @@ from enum import StrEnum
 import anyio.lowlevel
 
 from quarterdeck.history.export import html, markdown
-from quarterdeck.history.story import CLI_TEXT, Answer, AnyEntry, Notice, StoryFold
+from quarterdeck.history.story import (
+    CLI_NOTICE,
+    CLI_TEXT,
+    TURN_CAUSE,
+    Answer,
+    AnyEntry,
+    Notice,
+    StoryFold,
+)
 from quarterdeck.journal.base import Stored
 from quarterdeck.journal.views import SessionView
 
@@ -44,7 +52,7 @@ SHOWN = frozenset(
     {
         "session.created", "session.renamed", "prompt.changed", "prompt.cancelled", "ask.opened",
         "ask.answered", "ask.withdrawn", "turn.ended", "noted", "budget.reached", "alarm",
-        "said.broken", CLI_TEXT,
+        "said.broken", CLI_NOTICE, CLI_TEXT, TURN_CAUSE,
     }
 )  # fmt: skip
 """The notices of a file. Ends of runs, and connections that lost output, are added to them."""
