@@ -108,3 +108,16 @@ async def test_both_ways_into_the_journal_mask(tmp_path: Path) -> None:
     assert SECRET not in repr(stored)
     kept = b"".join([await file.read_bytes() async for file in anyio.Path(tmp_path).iterdir()])
     assert SECRET.encode() not in kept
+
+
+def test_secrets_of_subagents_and_of_other_flags_are_masked() -> None:
+    helper = {"description": "d", "prompt": "p", "mcpServers": [{"m": {"env": {"KEY": SECRET}}}]}
+    spec = SessionSpec(
+        directory="/work",
+        subagents={"a": Raw(json.dumps(helper).encode())},
+        extra_args={"key": SECRET, "switch": None, "file": "/etc/x"},
+    )
+    masked = masked_spec(spec)
+    assert SECRET not in repr(masked)
+    assert masked.extra_args == {"key": "\u2026", "switch": None, "file": "/etc/x"}
+    assert b'"prompt":"p"' in bytes(masked.subagents["a"])

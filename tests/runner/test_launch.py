@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec import Raw
 
 from quarterdeck.claude.launch import to_argv
 from quarterdeck.domain.errors import UsageError
@@ -63,6 +64,89 @@ def test_every_option_of_a_session_becomes_a_flag() -> None:
         "--max-budget-usd=0.5",
         '--mcp-config={"mcpServers":{"one":{"command":"x"}}}',
     }
+
+
+def test_every_other_option_that_a_machine_can_carry_becomes_a_flag() -> None:
+    helper = Raw(b'{"description":"d","prompt":"p"}')
+    assert flags(
+        model="opus",
+        fallback_model="sonnet",
+        thinking_mode="adaptive",
+        thinking_display="omitted",
+        task_budget=5,
+        betas=("a", "b"),
+        system_prompt_file="/s.md",
+        append_system_prompt_file="/a.md",
+        exclude_dynamic_system_prompt_sections=True,
+        plan_mode_instructions="Plan.",
+        setting_sources=("user", "local"),
+        mcp_servers={"one": Raw(b'{"command":"x"}')},
+        mcp_config=("/m.json",),
+        strict_mcp_config=True,
+        plugin_dirs=("/p", "/q"),
+        agent="helper",
+        subagents={"helper": helper},
+        disable_slash_commands=True,
+        bare=True,
+        safe_mode=True,
+        restricted=True,
+        include_hook_events=True,
+        forward_subagent_text=True,
+        prompt_suggestions=True,
+        session_mirror=True,
+        json_schema={"type": Raw(b'"object"')},
+        debug_file="/d.log",
+        extra_args={"new-switch": None, "new-flag": "--x"},
+    ) == {
+        "--model=opus",
+        "--fallback-model=sonnet",
+        "--thinking=adaptive",
+        "--thinking-display=omitted",
+        "--task-budget=5",
+        "--betas=a,b",
+        "--system-prompt-file=/s.md",
+        "--append-system-prompt-file=/a.md",
+        "--exclude-dynamic-system-prompt-sections",
+        "--plan-mode-instructions=Plan.",
+        "--setting-sources=user,local",
+        "--mcp-config=/m.json",
+        '--mcp-config={"mcpServers":{"one":{"command":"x"}}}',
+        "--strict-mcp-config",
+        "--plugin-dir=/p",
+        "--plugin-dir=/q",
+        "--agent=helper",
+        '--agents={"helper":{"description":"d","prompt":"p"}}',
+        "--disable-slash-commands",
+        "--bare",
+        "--safe-mode",
+        "--restricted",
+        "--include-hook-events",
+        "--forward-subagent-text",
+        "--prompt-suggestions",
+        "--session-mirror",
+        '--json-schema={"type":"object"}',
+        "--debug-file=/d.log",
+        "--new-switch",
+        "--new-flag=--x",
+    }
+    assert flags(setting_sources=()) == {"--setting-sources="}
+    assert "--include-partial-messages" not in to_argv(
+        launch_of(msgspec.structs.replace(PLAIN, include_partial_messages=False), Origin())
+    )
+
+
+def test_what_people_switched_while_it_ran_does_not_prevent_the_next_start() -> None:
+    assert flags(model="opus", fallback_model="opus") == {"--model=opus"}
+    assert flags(thinking_mode="disabled", max_thinking_tokens=7) == {"--max-thinking-tokens=7"}
+
+
+def test_a_subagent_bypasses_permissions_only_where_its_session_may() -> None:
+    bypassing = Raw(b'{"description":"d","prompt":"p","permissionMode":"bypassPermissions"}')
+    (given,) = flags(subagents={"a": bypassing})
+    assert "bypass" not in given
+    assert any(
+        "bypass" in flag for flag in flags(subagents={"a": bypassing}, skip_permissions=True)
+    )
 
 
 def test_an_origin_is_resumed_forked_or_forked_at_a_message() -> None:

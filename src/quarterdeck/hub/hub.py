@@ -29,6 +29,7 @@ from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.lines import take_content
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.loaded import LoadedSessions
+from quarterdeck.hub.new_sessions import check_new, origin_of
 from quarterdeck.hub.permissions.deadlines import overdue
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
@@ -261,7 +262,11 @@ class Hub:
         spec = command.spec if lineage else self._resolve(command.spec)
         created = SessionCreated(spec=spec, by=command.by, lineage=lineage, person=person)
         self.policies.check(created.spec.policy)
-        await self._begin(id_, created, events, Origin(cli_session=command.cli_session))
+        check_new(spec)
+        origin = await origin_of(command, spec)
+        if id_ in self._sessions:  # the disk was read meanwhile
+            return Outcome(session=id_, repeated=True)
+        await self._begin(id_, created, events, origin)
         return Outcome(session=id_, prompt=prompt)
 
     def _resolve(self, spec: SessionSpec) -> SessionSpec:
@@ -296,13 +301,17 @@ class Hub:
         )
 
     async def _fork(self, command: cmd.ForkSession) -> Outcome:
+        id_ = command.copy or new_id()
+        if "." in id_:
+            raise UsageError("copy: an id has no dot")
         parent = (await self._find(command.session)).view
+        if id_ in self._sessions or await self._journal.summary(id_) is not None:
+            return Outcome(session=id_, repeated=True)
         if parent.cli_session is None:
             raise Conflict("nothing_said", "there is nothing to fork: no turn has begun yet")
         spec = resumed_spec(parent.spec, parent.mode)
         check_machine(spec, parent.session)
         created = SessionCreated(spec=spec, by=command.by, parent=parent.session)
-        id_ = new_id()
         origin = Origin(cli_session=parent.cli_session, fork=True, at=command.at)
         await self._begin(id_, created, [], origin)
         if command.name:
@@ -436,7 +445,9 @@ class Hub:
     def _check_free(self, cli_session: str, for_session: str) -> None:
         """Two processes on one conversation would spoil it for both."""
         for other in self._sessions:
-            if other.id != for_session and other.running and other.view.cli_session == cli_session:
+            if other.id == for_session or not other.running:
+                continue
+            if cli_session in {other.view.cli_session, other.continues}:
                 raise Conflict(
                     "cli_session_in_use", f"the session {other.id} runs this conversation"
                 )

@@ -517,7 +517,11 @@ class Run:
             self._record(SandboxStarted(run=self.run, state=sandbox.state, paths=sandbox.paths), at)
         if not self.state.greeting:
             watch = HookMatcher(hook_callback_ids=(WATCHING_HOOK,), timeout=WATCHING_SECONDS)
-            greeting = Initialize(hooks={HookEvent.PRE_TOOL_USE.value: (watch,)})
+            greeting = Initialize(
+                hooks={HookEvent.PRE_TOOL_USE.value: (watch,)},
+                skills=self.spec.skills,
+                agent_progress_summaries=self.spec.agent_progress_summaries or None,
+            )
             self._record_sent(self.state.peer.request_line(greeting)[1], at)
 
     def connected(self, connection: Connection, at: int) -> None:

@@ -128,6 +128,8 @@ class Session:
         self.port: RunPort | None = None
         self.run_held: str | None = None
         """The run that the port belongs to."""
+        self.continues: str | None = None
+        """The conversation that its process goes on with, known before the CLI tells it."""
         self.waiters = Waiters()
         self.greet_by: float | None = None
         """When `initialize` must be answered, by the monotonic clock."""
@@ -443,6 +445,8 @@ class Session:
         self.run = Run(self.id, starting.run, self.view.spec, self.view.holds)
         self.run.begin(starting, self.supervisor.now)
         self.run_held = starting.run
+        origin = starting.origin
+        self.continues = None if origin.fork or origin.at else origin.cli_session
 
     def _next_spec(self, origin: Origin, events: Sequence[Event]) -> SessionSpec:
         """What the next process is started with, after events that are not journalled yet."""

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from msgspec import field
 
-from quarterdeck.domain.structs import Mutable
+from quarterdeck.domain.structs import ABSENT, Mutable
 from quarterdeck.hub.lines import is_uuid
 from quarterdeck.protocol.events import Event, ModelTokens, PromptSent, PromptTaken, TurnEnded
 from quarterdeck.wire.result import ModelUsage
@@ -70,6 +70,7 @@ class Turns(Mutable):
             duration_ms=int(result.duration_ms) if result else None,
             tool_calls=tool_calls,
             problem=problem,
+            structured=result.structured_output if result else ABSENT,
         )
 
     def _prompt(self, uuid: str) -> str:

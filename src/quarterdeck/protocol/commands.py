@@ -43,6 +43,12 @@ class CreateSession(Command, tag="session.create"):
     prompt_id: Id | None = None
     cli_session: Id | None = None
     """Continue a conversation that the CLI had before the hub knew it."""
+    cli_fork: bool = False
+    """Continue in a copy of it."""
+    cli_at: Id | None = None
+    """Continue in a copy of it up to this message."""
+    cli_latest: bool = False
+    """Continue the newest conversation of the folder. Only on the hub's machine."""
 
 
 class RenameSession(Command, tag="session.rename"):
@@ -93,6 +99,8 @@ class ForkSession(Command, tag="session.fork"):
     session: str
     at: str | None = None
     name: Name | None = None
+    copy: Id | None = None
+    """The id of the new session. Choose one to make the command idempotent."""
 
 
 class Interrupt(Command, tag="session.interrupt"):

@@ -345,6 +345,8 @@ class TurnEnded(Event, tag="turn.ended"):
     problem: str = ""
     """Why it failed, as a code: `interrupted` if somebody asked for that, else why the model did
     not answer, in the CLI's codes, such as `authentication_failed`. Empty if nothing tells it."""
+    structured: Raw = ABSENT
+    """The object that the turn ended with, if the session has a `json_schema`."""
 
 
 class Metered(Event, tag="turn.metered"):

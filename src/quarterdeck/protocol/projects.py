@@ -113,6 +113,9 @@ def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
     }
     if spec.skip_permissions:
         taken.pop("mode", None)  # a default must not take the place of what a person asked for
+    for prompt in ("system_prompt", "append_system_prompt"):
+        if getattr(spec, f"{prompt}_file") is not None:
+            taken.pop(prompt, None)
     return replace(
         with_sandbox(spec, project.sandbox),
         **taken,

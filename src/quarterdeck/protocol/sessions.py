@@ -13,6 +13,7 @@ from msgspec import Raw, field
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol import launch_members as check
 from quarterdeck.protocol.sandbox import SandboxMode, SandboxOptions
 
 AUTO = "auto"
@@ -103,18 +104,64 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     """The loop that the session belongs to. Clients show the sessions of a family as one."""
     claude: str | None = None
     model: str | None = None
+    fallback_model: str | None = None
+    """The model to use while `model` is overloaded; several are separated by commas."""
     mode: str | None = None
     effort: str | None = None
     max_thinking_tokens: int | None = None
     """How much the model may think; 0 turns thinking off. The newest models use `effort` only."""
+    thinking_mode: Literal["adaptive", "disabled"] | None = None
+    """Whether the model thinks. `max_thinking_tokens` overrides it."""
+    thinking_display: str | None = None
+    task_budget: int | None = None
+    """Tokens that the model is told it has for its task."""
+    betas: tuple[str, ...] = ()
     system_prompt: str | None = None
+    system_prompt_file: str | None = None
+    """A file of the machine, in place of `system_prompt`. The agent cannot change it."""
     append_system_prompt: str | None = None
+    append_system_prompt_file: str | None = None
+    exclude_dynamic_system_prompt_sections: bool = False
+    plan_mode_instructions: str | None = None
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
     mcp_servers: dict[str, Raw] = field(default_factory=dict)
+    mcp_config: tuple[str, ...] = ()
+    """Files of the machine with more MCP servers. The agent cannot change them."""
+    strict_mcp_config: bool = False
+    """Only these MCP servers, none of the CLI's settings."""
     add_dirs: tuple[str, ...] = ()
     settings: str | None = None
+    setting_sources: tuple[str, ...] | None = None
+    """Which settings files the CLI reads: `user`, `project`, `local`; empty: none."""
+    plugin_dirs: tuple[str, ...] = ()
+    """Folders of the machine with plugins, which may run programs. The agent cannot change them."""
+    agent: str | None = None
+    """The name of the agent that the conversation is with, of `subagents` or of the settings."""
+    subagents: dict[str, Raw] = field(default_factory=dict)
+    """Subagents by name, as the CLI defines them. They are arguments of its process, which others
+    on the machine can read: secrets belong into `env` or `mcp_servers`."""
+    agent_progress_summaries: bool = False
+    skills: tuple[str, ...] | None = None
+    """The only skills that the agent has."""
+    disable_slash_commands: bool = False
+    bare: bool = False
+    safe_mode: bool = False
+    restricted: bool = False
+    include_partial_messages: bool = True
+    """Whether text is shown while it is generated."""
+    include_hook_events: bool = False
+    forward_subagent_text: bool = False
+    prompt_suggestions: bool = False
+    session_mirror: bool = False
+    """The CLI also sends each line that it writes to its transcript."""
+    json_schema: dict[str, Raw] | None = None
+    """The schema of the object that each turn ends with, in `structured` of `turn.ended`."""
+    debug_file: str | None = None
+    """A file of the machine that the CLI writes its log to."""
+    extra_args: dict[str, str | None] = field(default_factory=dict)
+    """Flags of the CLI that have no member here, without dashes; null for one without a value."""
     max_turns: int | None = None
     max_budget_usd: float | None = None
     """The CLI's own limit for one run; `budget` is the hub's."""
@@ -158,7 +205,24 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     def thinking(self) -> str | None:
         """How much the model may think, as a code; None leaves it to the CLI."""
         tokens = self.max_thinking_tokens
-        return None if tokens is None else thinking_code(tokens)
+        if tokens is None:
+            return {None: None, "adaptive": AUTO, "disabled": OFF}[self.thinking_mode]
+        return thinking_code(tokens)
+
+    @property
+    def launch_paths(self) -> tuple[str, ...]:
+        """What the CLI reads at its start, and in part runs. Its agent may not change it: that
+        would be more than it is allowed, from its next start on.
+        """
+        settings = self.settings
+        paths = (
+            settings if settings is not None and settings.startswith("/") else None,
+            self.system_prompt_file,
+            self.append_system_prompt_file,
+            *self.mcp_config,
+            *self.plugin_dirs,
+        )
+        return tuple(path for path in paths if path is not None)
 
     def __post_init__(self) -> None:
         """Refuse invalid values before anything is started."""
@@ -172,6 +236,28 @@ class SessionSpec(Value, forbid_unknown_fields=True):
             raise UsageError("max_thinking_tokens: must be 0 or more")
         if self.plan_cooldown is not None and self.plan_cooldown <= 0:
             raise UsageError("plan_cooldown: must be a number above 0")
+        if self.task_budget is not None and self.task_budget < 1:
+            raise UsageError("task_budget: must be 1 or more")
+        self._check_launch()
+
+    def _check_launch(self) -> None:
+        """Refuse what could not be a flag, or would be one that the hub must know."""
+        for both in ("system_prompt", "append_system_prompt"):
+            if getattr(self, both) is not None and getattr(self, f"{both}_file") is not None:
+                raise UsageError(f"{both} and {both}_file cannot be combined")
+        for name in ("system_prompt_file", "append_system_prompt_file", "debug_file"):
+            check.check_path(name, getattr(self, name))
+        for name in ("mcp_config", "plugin_dirs"):
+            check.check_paths(name, getattr(self, name))
+        for name in ("fallback_model", "plan_mode_instructions", "agent"):
+            check.check_text(name, getattr(self, name))
+        check.check_name("thinking_display", self.thinking_display)
+        for name in ("betas", "skills"):
+            check.check_list(name, getattr(self, name))
+        check.check_sources(self.setting_sources)
+        check.check_schema(self.json_schema)
+        check.check_subagents(self.subagents)
+        check.check_extra(self.extra_args)
 
 
 class Origin(Value):

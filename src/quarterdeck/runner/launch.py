@@ -26,10 +26,22 @@ from quarterdeck.claude.launch import (
 from quarterdeck.claude.locate import cli_version, find_claude
 from quarterdeck.domain.errors import LaunchError, UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.launch_members import without_bypass
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.worktrees.worktrees import Worktrees
 
 BYPASS = "bypassPermissions"
+
+SAME = (
+    "thinking_display", "task_budget", "betas", "system_prompt", "system_prompt_file",
+    "append_system_prompt", "append_system_prompt_file", "exclude_dynamic_system_prompt_sections",
+    "plan_mode_instructions", "tools", "allowed_tools", "disallowed_tools", "settings",
+    "setting_sources", "add_dirs", "strict_mcp_config", "plugin_dirs", "agent",
+    "disable_slash_commands", "bare", "safe_mode", "restricted", "include_partial_messages",
+    "include_hook_events", "forward_subagent_text", "prompt_suggestions", "session_mirror",
+    "debug_file", "extra_args", "max_turns", "max_budget_usd",
+)  # fmt: skip
+"""The members of a spec that are options of the CLI under the same name."""
 
 
 class Prepared(Value):
@@ -98,6 +110,8 @@ def launch_of(spec: SessionSpec, origin: Origin) -> Launch:
     # The flag that skips permissions overrides any mode, so it is given only without another mode.
     skip = spec.skip_permissions and spec.mode in (None, BYPASS)
     servers = msgspec.json.encode({"mcpServers": spec.mcp_servers}).decode()
+    # A person may have taken the leave to skip permissions back since the session was created.
+    subagents = spec.subagents if spec.skip_permissions else without_bypass(spec.subagents)
     return Launch(
         resume=origin.cli_session,
         # Resuming at an earlier message happens in a copy: the original is never truncated.
@@ -106,17 +120,20 @@ def launch_of(spec: SessionSpec, origin: Origin) -> Launch:
         model=spec.model,
         effort=spec.effort,
         max_thinking_tokens=spec.max_thinking_tokens,
+        # What people switch while a session runs is a number of tokens: that holds.
+        thinking=spec.thinking_mode if spec.max_thinking_tokens is None else None,
         permission_mode=spec.mode,
         dangerously_skip_permissions=skip,
         allow_dangerously_skip_permissions=spec.skip_permissions and not skip,
-        system_prompt=spec.system_prompt,
-        append_system_prompt=spec.append_system_prompt,
-        tools=spec.tools,
-        allowed_tools=spec.allowed_tools,
-        disallowed_tools=spec.disallowed_tools,
-        settings=spec.settings,
-        add_dirs=spec.add_dirs,
-        mcp_config=(servers,) if spec.mcp_servers else (),
-        max_turns=spec.max_turns,
-        max_budget_usd=spec.max_budget_usd,
+        # Later servers replace earlier ones of the same name, and the hub's own are the last.
+        mcp_config=(*spec.mcp_config, *((servers,) if spec.mcp_servers else ())),
+        agents=_json_text(subagents) if subagents else None,
+        json_schema=None if spec.json_schema is None else _json_text(spec.json_schema),
+        # A model that people switched to may be the one that stands in for another.
+        fallback_model=spec.fallback_model if spec.fallback_model != spec.model else None,
+        **{name: getattr(spec, name) for name in SAME},
     )
+
+
+def _json_text(members: dict[str, msgspec.Raw]) -> str:
+    return msgspec.json.encode(members).decode()

@@ -126,6 +126,27 @@ def test_nothing_that_a_person_grants_to_one_session_is_inherited() -> None:
     assert (made.mode, made.skip_permissions) == ("default", False)
 
 
+def test_a_child_is_started_with_what_its_parent_is_and_no_subagent_of_it_bypasses() -> None:
+    bypassing = Raw(b'{"description":"d","prompt":"p","permissionMode":"bypassPermissions"}')
+    spec = replace(
+        SPEC,
+        skip_permissions=True,
+        mode=None,
+        subagents={"a": bypassing},
+        plugin_dirs=("/plugins",),
+        setting_sources=("user",),
+        extra_args={"new-flag": "x"},
+        strict_mcp_config=True,
+        json_schema={"type": Raw(b'"object"')},
+        debug_file="/log",
+    )
+    made = child_spec(view(spec=spec), Wish(), "c1", LIMITS)
+    assert b"bypass" not in bytes(made.subagents["a"])
+    assert (made.plugin_dirs, made.setting_sources) == (("/plugins",), ("user",))
+    assert (made.extra_args, made.strict_mcp_config) == ({"new-flag": "x"}, True)
+    assert (made.json_schema, made.debug_file) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("now", "wanted"),
     [

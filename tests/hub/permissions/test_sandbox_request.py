@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.sandbox import owners_rules, sandbox_request
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.facts import Private
@@ -71,6 +72,14 @@ def test_the_hubs_own_files_are_private_and_the_policy_can_only_be_read() -> Non
         ("/data/trees",),
         ("/etc/policy.toml",),
     )
+
+
+def test_what_the_cli_is_started_with_cannot_be_changed_by_its_agent() -> None:
+    spec = SessionSpec(directory="/work", plugin_dirs=("/work/plugin",), mcp_config=("/m.json",))
+    held = Policies(private=Private(fixed=("/etc/policy.toml",))).rules_for(spec)
+    made = sandbox_request(spec, held)
+    assert made.deny_edit == ("/etc/policy.toml", "/m.json", "/work/plugin")
+    assert made.deny_read == ()
 
 
 def test_what_the_session_gives_to_its_cli_counts_too() -> None:

@@ -1570,6 +1570,8 @@ export interface components {
         Changes: {
             directory: string;
             base: string;
+            /** @default head */
+            since?: string;
             /** @default null */
             branch?: string | null;
             /** @default null */
@@ -1589,6 +1591,7 @@ export interface components {
             text?: string;
             /** @default false */
             text_cut?: boolean;
+            closed?: string[];
         };
         /**
          * Check
@@ -1691,6 +1694,12 @@ export interface components {
             prompt_id?: string | null;
             /** @default null */
             cli_session?: string | null;
+            /** @default false */
+            cli_fork?: boolean;
+            /** @default null */
+            cli_at?: string | null;
+            /** @default false */
+            cli_latest?: boolean;
         };
         /**
          * CreateSessionBody
@@ -1705,6 +1714,12 @@ export interface components {
             prompt_id?: string | null;
             /** @default null */
             cli_session?: string | null;
+            /** @default false */
+            cli_fork?: boolean;
+            /** @default null */
+            cli_at?: string | null;
+            /** @default false */
+            cli_latest?: boolean;
         };
         /**
          * Decided
@@ -1859,6 +1874,8 @@ export interface components {
             added?: number | null;
             /** @default null */
             removed?: number | null;
+            /** @default  */
+            staged?: string;
         };
         /**
          * Firing
@@ -1967,6 +1984,8 @@ export interface components {
             at?: string | null;
             /** @default null */
             name?: string | null;
+            /** @default null */
+            copy?: string | null;
         };
         /**
          * ForkSessionBody
@@ -1977,6 +1996,8 @@ export interface components {
             at?: string | null;
             /** @default null */
             name?: string | null;
+            /** @default null */
+            copy?: string | null;
         };
         /**
          * Grant
@@ -2015,7 +2036,7 @@ export interface components {
             /** @enum {unknown} */
             role: "owner" | "operator" | "viewer" | "runner" | "metrics";
             /** @enum {unknown} */
-            kind: "token" | "browser" | "code" | "pairing";
+            kind: "token" | "browser" | "code" | "pairing" | "share";
             made: number;
             expires: number | null;
             label: string;
@@ -2604,6 +2625,8 @@ export interface components {
             description?: string;
             /** @default  */
             hint?: string;
+            /** @default false */
+            own?: boolean;
         };
         /**
          * OfferedModel
@@ -3623,15 +3646,32 @@ export interface components {
             /** @default null */
             model?: string | null;
             /** @default null */
+            fallback_model?: string | null;
+            /** @default null */
             mode?: string | null;
             /** @default null */
             effort?: string | null;
             /** @default null */
             max_thinking_tokens?: number | null;
             /** @default null */
+            thinking_mode?: ("adaptive" | "disabled") | null;
+            /** @default null */
+            thinking_display?: string | null;
+            /** @default null */
+            task_budget?: number | null;
+            betas?: string[];
+            /** @default null */
             system_prompt?: string | null;
             /** @default null */
+            system_prompt_file?: string | null;
+            /** @default null */
             append_system_prompt?: string | null;
+            /** @default null */
+            append_system_prompt_file?: string | null;
+            /** @default false */
+            exclude_dynamic_system_prompt_sections?: boolean;
+            /** @default null */
+            plan_mode_instructions?: string | null;
             allowed_tools?: string[];
             disallowed_tools?: string[];
             /** @default null */
@@ -3639,9 +3679,51 @@ export interface components {
             mcp_servers?: {
                 [key: string]: unknown;
             };
+            mcp_config?: string[];
+            /** @default false */
+            strict_mcp_config?: boolean;
             add_dirs?: string[];
             /** @default null */
             settings?: string | null;
+            /** @default null */
+            setting_sources?: string[] | null;
+            plugin_dirs?: string[];
+            /** @default null */
+            agent?: string | null;
+            subagents?: {
+                [key: string]: unknown;
+            };
+            /** @default false */
+            agent_progress_summaries?: boolean;
+            /** @default null */
+            skills?: string[] | null;
+            /** @default false */
+            disable_slash_commands?: boolean;
+            /** @default false */
+            bare?: boolean;
+            /** @default false */
+            safe_mode?: boolean;
+            /** @default false */
+            restricted?: boolean;
+            /** @default true */
+            include_partial_messages?: boolean;
+            /** @default false */
+            include_hook_events?: boolean;
+            /** @default false */
+            forward_subagent_text?: boolean;
+            /** @default false */
+            prompt_suggestions?: boolean;
+            /** @default false */
+            session_mirror?: boolean;
+            /** @default null */
+            json_schema?: {
+                [key: string]: unknown;
+            } | null;
+            /** @default null */
+            debug_file?: string | null;
+            extra_args?: {
+                [key: string]: string | null;
+            };
             /** @default null */
             max_turns?: number | null;
             /** @default null */
@@ -3971,6 +4053,7 @@ export interface components {
             tool_calls?: number;
             /** @default  */
             problem?: string;
+            structured?: unknown;
         };
         /**
          * TurnOutcome

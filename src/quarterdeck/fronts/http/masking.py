@@ -33,10 +33,15 @@ _PLAIN_ARGUMENT = re.compile(
 
 def masked_spec(spec: SessionSpec) -> SessionSpec:
     """The spec with its secrets masked; itself when it has none."""
-    if spec.env or spec.mcp_servers or spec.settings:
+    if spec.env or spec.mcp_servers or spec.settings or spec.subagents or spec.extra_args:
         spec = msgspec.structs.replace(
             spec,
             env=dict.fromkeys(spec.env, MASK),
+            subagents={name: _masked_raw(agent) for name, agent in spec.subagents.items()},
+            extra_args={
+                name: value if value is None or _is_plain(value) else MASK
+                for name, value in spec.extra_args.items()
+            },
             mcp_servers={name: _masked_raw(server) for name, server in spec.mcp_servers.items()},
             settings=None if spec.settings is None else _masked_text(spec.settings),
         )

@@ -17,6 +17,7 @@ from quarterdeck.domain.errors import Conflict, Forbidden, NotFound
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.modes import BYPASS, DEFAULT, allows_more, chosen_mode
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.launch_members import without_bypass
 from quarterdeck.protocol.sessions import Budget, SessionSpec, agent_name, is_agent
 from quarterdeck.wire.tools import one_line
 
@@ -151,6 +152,10 @@ def child_spec(parent: SessionView, wish: Wish, child: str, limits: AgentLimits)
         agents=len(parent.lineage) + 1 < limits.depth,
         skip_permissions=False,
         cross_session=False,
+        subagents=without_bypass(spec.subagents),
+        # They are about one conversation, and no restriction.
+        json_schema=None,
+        debug_file=None,
     )
 
 

@@ -114,10 +114,15 @@ class Policies:
     def rules_for(self, spec: SessionSpec, session: str | None = None) -> Rules:
         """All that holds for a session; with its own grants if its id is given."""
         rules = self.rules_named(spec.policy, machine=spec.machine)
+        private = rules.private
+        if private is not None and spec.launch_paths:
+            # What its CLI is started with: an agent that could change it would get more.
+            private = replace(private, fixed=(*private.fixed, *spec.launch_paths))
         own = self._granted_in.get(session or "")
         return replace(
             rules,
             policies=rules.policies if own is None else (*rules.policies, own),
+            private=private,
             auto_approve=spec.auto_approve,
             skip_permissions=spec.skip_permissions,
         )

@@ -1,0 +1,138 @@
+"""Where a new session takes its conversation from, and what its spec may not be."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from msgspec import Raw
+from msgspec.structs import replace
+
+from quarterdeck.domain.errors import Conflict, NotFound, UsageError
+from quarterdeck.hub.hub import Hub
+from quarterdeck.protocol.commands import CreateSession, ForkSession
+from quarterdeck.protocol.events import TurnEnded
+from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.transcripts.layout import project_folder_name
+from support import lines
+from support.hub_machines import TestMachines
+
+pytestmark = pytest.mark.anyio
+SPEC = SessionSpec(directory="/work")
+
+
+def transcript(config: Path, directory: Path, age: int) -> str:
+    """A conversation of the CLI in a folder, as many seconds old."""
+    session = str(uuid4())
+    folder = config / "projects" / project_folder_name(str(directory.resolve()))
+    folder.mkdir(parents=True, exist_ok=True)
+    line = {
+        "type": "user",
+        "uuid": str(uuid4()),
+        "sessionId": session,
+        "cwd": str(directory),
+        "timestamp": "2026-01-01T00:00:00Z",
+        "message": {"role": "user", "content": "hello"},
+    }
+    file = folder / f"{session}.jsonl"
+    file.write_text(json.dumps(line) + "\n")
+    os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
+    return session
+
+
+async def test_the_newest_conversation_of_the_folder_goes_on(
+    deck: tuple[Hub, TestMachines], tmp_path: Path
+) -> None:
+    hub, machines = deck
+    config, work = tmp_path / "config", tmp_path / "work"
+    work.mkdir()
+    spec = SessionSpec(directory=str(work), env={"CLAUDE_CONFIG_DIR": str(config)})
+    with pytest.raises(NotFound, match="conversation in"):
+        await hub.submit(CreateSession(spec=spec, cli_latest=True))
+    transcript(config, work, age=100)
+    newest = transcript(config, work, age=10)
+    await hub.submit(CreateSession(spec=spec, cli_latest=True))
+    assert machines.started[-1][1] == Origin(cli_session=newest)
+    # The first session has it now: a second one may only have a copy.
+    with pytest.raises(Conflict):
+        await hub.submit(CreateSession(spec=spec, cli_latest=True))
+    await hub.submit(CreateSession(spec=spec, cli_latest=True, cli_fork=True))
+    assert machines.started[-1][1] == Origin(cli_session=newest, fork=True)
+
+
+async def test_a_conversation_of_the_cli_goes_on_in_a_copy(deck: tuple[Hub, TestMachines]) -> None:
+    hub, machines = deck
+    for command in (
+        CreateSession(spec=SPEC, cli_session="c", cli_fork=True),
+        CreateSession(spec=SPEC, cli_session="c", cli_at="m"),
+    ):
+        await hub.submit(command)
+    assert [origin for _, origin in machines.started] == [
+        Origin(cli_session="c", fork=True),
+        Origin(cli_session="c", fork=True, at="m"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        CreateSession(spec=SPEC, cli_fork=True),
+        CreateSession(spec=SPEC, cli_at="m"),
+        CreateSession(spec=SPEC, cli_latest=True, cli_session="c"),
+        CreateSession(spec=replace(SPEC, machine="far"), cli_latest=True),
+        CreateSession(spec=replace(SPEC, worktree="new"), cli_latest=True),
+        CreateSession(
+            spec=replace(
+                SPEC,
+                subagents={
+                    "a": Raw(
+                        b'{"description":"d","prompt":"p","permissionMode":"bypassPermissions"}'
+                    )
+                },
+            )
+        ),
+    ],
+)
+async def test_what_cannot_be_begun_is_refused_and_makes_no_session(
+    deck: tuple[Hub, TestMachines], command: CreateSession
+) -> None:
+    hub, machines = deck
+    with pytest.raises(UsageError):
+        await hub.submit(command)
+    assert await hub.sessions() == []
+    assert machines.runs == []
+
+
+async def test_a_fork_with_an_id_of_the_callers_choice_is_made_once(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    session = (await hub.submit(CreateSession(spec=SPEC, prompt=Raw(b'"go"')))).session
+    (run,) = machines.runs
+    await run.greet()
+    await run.take_prompt()
+    await run.say(lines.result("r", structured_output={"done": True}))
+    for repeated in (False, True):
+        outcome = await hub.submit(ForkSession(session=session, copy="mine", name="copy"))
+        assert (outcome.session, outcome.repeated) == ("mine", repeated)
+    with pytest.raises(UsageError, match="dot"):
+        await hub.submit(ForkSession(session=session, copy="a.b"))
+    (ended,) = [e.event for e in await hub.events(session) if isinstance(e.event, TurnEnded)]
+    assert json.loads(bytes(ended.structured)) == {"done": True}
+
+
+async def test_what_only_initialize_can_say_is_in_it(deck: tuple[Hub, TestMachines]) -> None:
+    hub, machines = deck
+    spec = replace(SPEC, skills=("review",), agent_progress_summaries=True)
+    await hub.submit(CreateSession(spec=spec))
+    (run,) = machines.runs
+    await run.greet()
+    (greeting,) = [
+        line["request"]
+        for line in map(json.loads, run.written.values())
+        if line.get("request", {}).get("subtype") == "initialize"
+    ]
+    assert (greeting["skills"], greeting["agentProgressSummaries"]) == (["review"], True)
