@@ -10,10 +10,12 @@ import pytest
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.protocol.machine_requests import Changes, SeeChanges
 from quarterdeck.worktrees.changes import see_changes
+from quarterdeck.worktrees.starts import Starts
 from quarterdeck.worktrees.worktrees import Worktrees
 from support.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.process
+NO_STARTS = Starts(Path("/nowhere"))
 
 
 @pytest.fixture
@@ -51,7 +53,9 @@ async def test_commits_changes_and_new_files_are_in_the_diff_and_ignored_ones_ar
     git(tree, "mv", "inner/file", "inner/moved")
     before = state(tree)
 
-    found = await see_changes(SeeChanges(directory=str(repository), branch="task"), worktrees)
+    found = await see_changes(
+        SeeChanges(directory=str(repository), branch="task"), worktrees, NO_STARTS
+    )
 
     assert shown(found) == {
         "made": ("added", 2, 0),
@@ -78,10 +82,10 @@ async def test_what_the_base_got_meanwhile_is_not_the_agents_change(
     (repository / "other").write_text("of somebody else\n")
     commit(repository, "meanwhile")
     wanted = SeeChanges(directory=str(repository), branch="task")
-    assert [*shown(await see_changes(wanted, worktrees))] == ["made"]
+    assert [*shown(await see_changes(wanted, worktrees, NO_STARTS))] == ["made"]
     commit(tree, "work")
     git(tree, "merge", "-q", "main")
-    assert [*shown(await see_changes(wanted, worktrees))] == ["made"]
+    assert [*shown(await see_changes(wanted, worktrees, NO_STARTS))] == ["made"]
 
 
 async def test_a_branch_whose_worktree_is_gone_still_has_its_diff(
@@ -93,11 +97,11 @@ async def test_a_branch_whose_worktree_is_gone_still_has_its_diff(
     commit(tree, "work")
     git(repository, "worktree", "remove", str(tree))
     wanted = SeeChanges(directory=str(repository), branch="task")
-    found = await see_changes(wanted, worktrees)
+    found = await see_changes(wanted, worktrees, NO_STARTS)
     assert (shown(found), found.uncommitted) == ({"made": ("added", 1, 0)}, 0)
     git(repository, "branch", "-q", "-D", "task")
     with pytest.raises(LaunchError, match="there is no branch 'task'"):
-        await see_changes(wanted, worktrees)
+        await see_changes(wanted, worktrees, NO_STARTS)
 
 
 async def test_without_a_branch_the_folder_is_compared_to_its_last_commit(
@@ -106,22 +110,26 @@ async def test_without_a_branch_the_folder_is_compared_to_its_last_commit(
     """TREE-6"""
     (repository / "inner" / "file").write_text("changed\n")
     (repository / "new").write_text("new\n")
-    found = await see_changes(SeeChanges(directory=str(repository / "inner")), worktrees)
+    found = await see_changes(SeeChanges(directory=str(repository / "inner")), worktrees, NO_STARTS)
     assert [*shown(found)] == ["inner/file", "new"]
     assert (found.uncommitted, found.branch, found.into) == (2, None, None)
     empty = tmp_path / "empty"
     empty.mkdir()
     git(empty, "init", "-q")
     (empty / "first").write_text("1\n")
-    assert [*shown(await see_changes(SeeChanges(directory=str(empty)), worktrees))] == ["first"]
+    assert [*shown(await see_changes(SeeChanges(directory=str(empty)), worktrees, NO_STARTS))] == [
+        "first"
+    ]
     with pytest.raises(LaunchError, match="not a git repository"):
-        await see_changes(SeeChanges(directory=str(tmp_path)), worktrees)
+        await see_changes(SeeChanges(directory=str(tmp_path)), worktrees, NO_STARTS)
 
 
 async def test_a_long_diff_is_cut_and_says_so(repository: Path, worktrees: Worktrees) -> None:
     """TREE-6"""
     (repository / "long").write_text("word\n" * 500_000)
-    found = await see_changes(SeeChanges(directory=str(repository), text_limit=100_000), worktrees)
+    found = await see_changes(
+        SeeChanges(directory=str(repository), text_limit=100_000), worktrees, NO_STARTS
+    )
     assert (found.text_cut, len(found.text), found.added) == (True, 100_000, 500_000)
 
 
@@ -146,7 +154,7 @@ async def test_nothing_that_the_repository_configures_is_run(
     (repository / ".git/info/attributes").write_text("readme diff=x filter=x\nnew filter=y\n")
     (repository / "readme").write_text("changed\n")
     (repository / "new").write_text("new\n")
-    found = await see_changes(SeeChanges(directory=str(repository)), worktrees)
+    found = await see_changes(SeeChanges(directory=str(repository)), worktrees, NO_STARTS)
     assert [*shown(found)] == ["new", "readme"]
     assert "+changed\n" in found.text
     assert not trap.exists()
@@ -163,5 +171,5 @@ async def test_what_changed_in_the_second_in_which_git_last_looked_is_seen(
     readme.write_text(readme.read_text().swapcase())
     for file in (readme, index):
         os.utime(file, then)
-    found = await see_changes(SeeChanges(directory=str(repository)), worktrees)
+    found = await see_changes(SeeChanges(directory=str(repository)), worktrees, NO_STARTS)
     assert [file.path for file in found.files] == ["readme"]

@@ -14,8 +14,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from quarterdeck.domain.errors import LaunchError, UsageError
-from quarterdeck.worktrees.changes import scratch_index
 from quarterdeck.worktrees.git import Git
+from quarterdeck.worktrees.scratch import scratch_index
 from quarterdeck.worktrees.worktrees import Worktrees
 
 GIT_SECONDS = 120.0

@@ -17,6 +17,15 @@ MACHINE_REQUESTS = "errands"
 """The capability in the `hello` of a runner that answers these requests."""
 
 
+class Against(StrEnum):
+    """What a working folder is compared to."""
+
+    SESSION = "session"
+    """The start of the session; in a worktree, where its branch left its base."""
+    HEAD = "head"
+    """The last commit."""
+
+
 class MachineRequest(Value, tag_field="errand"):
     """The base of all requests to a machine."""
 
@@ -31,6 +40,110 @@ class SeeChanges(MachineRequest, tag="changes"):
     branch: str | None = None
     text_limit: int = 1024 * 1024
     """Bytes of the unified diff at most."""
+    session: str = ""
+    """The session whose start is meant."""
+    against: Against = Against.SESSION
+    closed: tuple[str, ...] = ()
+    """Files whose contents are left out of the text."""
+
+
+class SeeFileChange(MachineRequest, tag="file_change"):
+    """The diff of one file, with all its unchanged lines where it is not too long."""
+
+    directory: str
+    path: str
+    """Below the top folder of the repository, as in the list of changes."""
+    branch: str | None = None
+    session: str = ""
+    against: Against = Against.SESSION
+    old_path: str | None = None
+    """Its name before, if it was renamed."""
+
+
+class BlockId(Value):
+    """Changed lines, by where they are: as in the header of a hunk without context."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+
+
+class RevertChange(MachineRequest, tag="revert"):
+    """Undo the change of a file, or some blocks of it. What is lost is saved under a ref first."""
+
+    directory: str
+    path: str
+    branch: str | None = None
+    session: str = ""
+    against: Against = Against.SESSION
+    old_path: str | None = None
+    blocks: tuple[BlockId, ...] = ()
+    """Empty: the whole file."""
+    digest: str = ""
+    """Of the diff that the person has seen. It is refused if the file has changed since."""
+
+
+class StageFiles(MachineRequest, tag="stage"):
+    """Add files to the index as they are now, or (`staged` false) take them out of it."""
+
+    directory: str
+    paths: tuple[str, ...]
+    branch: str | None = None
+    staged: bool = True
+
+
+class CommitFiles(MachineRequest, tag="commit"):
+    """Commit what is in the index; `all_files` adds everything first. It runs no hook."""
+
+    directory: str
+    message: str
+    branch: str | None = None
+    all_files: bool = False
+
+
+class SeeRemote(MachineRequest, tag="remote"):
+    """Where a push would go, and what it would send."""
+
+    directory: str
+    branch: str | None = None
+
+
+class PushBranch(MachineRequest, tag="push"):
+    """Push the branch that is checked out. `url` and `commit` are those that the person saw."""
+
+    directory: str
+    url: str
+    commit: str
+    branch: str | None = None
+
+
+class OpenPullRequest(MachineRequest, tag="pull_request"):
+    """Open a pull request for the pushed branch, with `gh` or `glab`."""
+
+    directory: str
+    url: str
+    title: str
+    base: str
+    body: str = ""
+    draft: bool = False
+    branch: str | None = None
+
+
+class SeeEntries(MachineRequest, tag="entries"):
+    """What is in a folder of a session's working folder."""
+
+    directory: str
+    path: str = ""
+    """Below the folder; empty: the folder itself."""
+
+
+class FindInFiles(MachineRequest, tag="find"):
+    """Look for a text in the names of files, or in their contents."""
+
+    directory: str
+    text: str
+    contents: bool = False
 
 
 class TreeAction(StrEnum):
@@ -51,6 +164,8 @@ class SettleTree(MachineRequest, tag="settle"):
     """Merge into this branch and not into the one that it was made from."""
     message: str | None = None
     """Merge: commit with this message first what is not committed."""
+    dry_run: bool = False
+    """Only say what would happen."""
 
 
 class SeeFolders(MachineRequest, tag="folders"):
@@ -79,7 +194,31 @@ class SeeFile(MachineRequest, tag="file"):
     """Below the folder, or the whole path of a file in it."""
 
 
-AnyMachineRequest = SeeChanges | SettleTree | SeeFolders | PutFile | SeeFile
+class SeeCliSessions(MachineRequest, tag="cli_sessions"):
+    """The sessions that the CLI has on the machine's disk, newest first."""
+
+    limit: int = 100
+    directory: str | None = None
+    """Only those of the project in this folder."""
+
+
+AnyMachineRequest = (
+    SeeChanges
+    | SeeFileChange
+    | RevertChange
+    | StageFiles
+    | CommitFiles
+    | SeeRemote
+    | PushBranch
+    | OpenPullRequest
+    | SeeEntries
+    | FindInFiles
+    | SettleTree
+    | SeeFolders
+    | PutFile
+    | SeeFile
+    | SeeCliSessions
+)
 
 
 # --- what came of it ---
@@ -94,6 +233,8 @@ class FileChange(Value, omit_defaults=False):
     old_path: str | None = None
     added: int | None = None
     removed: int | None = None
+    staged: str = ""
+    """Against the last commit only: `all`, `part` or `none` of the change is in the index."""
 
 
 class Changes(Value, omit_defaults=False):
@@ -101,7 +242,9 @@ class Changes(Value, omit_defaults=False):
 
     directory: str
     base: str
-    """The commit that it is compared to."""
+    """The commit or tree that it is compared to."""
+    since: str = "head"
+    """What that is: `start` of the session, the `branch`'s base, or the `head` commit."""
     branch: str | None = None
     into: str | None = None
     """The branch that it would be merged into."""
@@ -117,6 +260,92 @@ class Changes(Value, omit_defaults=False):
     """The unified diff."""
     text_cut: bool = False
     """It was longer."""
+    closed: tuple[str, ...] = ()
+    """Files whose contents the policy does not let be shown."""
+
+
+class FileDiff(Value, omit_defaults=False):
+    """The diff of one file."""
+
+    path: str
+    old_path: str | None = None
+    binary: bool = False
+    patch: str = ""
+    """A unified diff; empty for a binary file."""
+    whole: bool = False
+    """All unchanged lines are in it."""
+    cut: bool = False
+    """It is too long, and ends before its end."""
+    digest: str = ""
+    """For a revert: it says which state of the file was seen."""
+
+
+class FolderDone(Value, omit_defaults=False):
+    """What was done to a working folder, in words for a person too."""
+
+    text: str
+    paths: tuple[str, ...] = ()
+    commit: str | None = None
+    saved: str | None = None
+    """The ref under which what was undone can be found again."""
+    url: str | None = None
+    """Where it was pushed to, or the pull request."""
+
+
+class RemoteState(Value, omit_defaults=False):
+    """Where a push would go, and what it would send."""
+
+    branch: str | None
+    """The branch that is checked out; None if there is none."""
+    commit: str | None
+    remote: str | None = None
+    url: str | None = None
+    problem: str = ""
+    """Why nothing can be pushed there; empty if it can."""
+    commits: tuple[str, ...] = ()
+    """The subjects of the commits that the remote does not have as far as is known, newest
+    first."""
+    more_commits: int = 0
+    known: bool = False
+    """Whether the remote had the branch when it was fetched or pushed last."""
+    host: str = ""
+    repository: str = ""
+    """The owner and name, for a pull request."""
+    tool: str = ""
+    """`gh` or `glab`, for a pull request; empty if the machine has neither for this host."""
+    base: str | None = None
+    """The branch that a pull request would be for, if it is known."""
+
+
+class Entry(Value, omit_defaults=False):
+    """Something in a folder: a `file`, `folder`, `link` or `other`."""
+
+    name: str
+    kind: str
+    size: int = 0
+
+
+class Entries(Value, omit_defaults=False):
+    """What is in a folder, folders first. `path` is below the session's folder."""
+
+    path: str
+    entries: tuple[Entry, ...] = ()
+    left_out: int = 0
+
+
+class FoundLine(Value, omit_defaults=False):
+    """A file that was found; `line` is 0 and `text` empty if its name was."""
+
+    path: str
+    line: int = 0
+    text: str = ""
+
+
+class Found(Value, omit_defaults=False):
+    """What was found. `cut`: there is more, or the search took too long."""
+
+    matches: tuple[FoundLine, ...] = ()
+    cut: bool = False
 
 
 class Settled(Value, omit_defaults=False):
@@ -150,6 +379,27 @@ class Folders(Value, omit_defaults=False):
     parent: str | None = None
     folders: tuple[Folder, ...] = ()
     left_out: int = 0
+
+
+class CliSessionOnDisk(Value, omit_defaults=False):
+    """A session of the CLI on a machine's disk."""
+
+    cli_session: str
+    title: str
+    directory: str
+    """Empty: its file does not tell."""
+    branch: str
+    updated: int
+    """In ms since 1970."""
+    bytes: int
+
+
+class CliSessionsOnDisk(Value, omit_defaults=False):
+    """Sessions of the CLI on a machine's disk, newest first."""
+
+    sessions: tuple[CliSessionOnDisk, ...] = ()
+    more: bool = False
+    """There are older ones."""
 
 
 class StoredFile(Value, omit_defaults=False):
@@ -191,7 +441,19 @@ class MachineRequestRefused(Value):
     text: str
 
 
-AnyMachineResult = Changes | Settled | Folders | StoredFile | SeenFile
+AnyMachineResult = (
+    Changes
+    | FileDiff
+    | FolderDone
+    | RemoteState
+    | Entries
+    | Found
+    | Settled
+    | Folders
+    | StoredFile
+    | SeenFile
+    | CliSessionsOnDisk
+)
 
 _requests: msgspec.json.Decoder[AnyMachineRequest] = msgspec.json.Decoder(AnyMachineRequest)
 

@@ -8,6 +8,7 @@ ends no process.
     runner.log        its log, rotated
     spool/RUN/        a run: run.json and the segments of its spool
     worktrees/        git worktrees, by repository and branch
+    starts/           what was in working folders when sessions started
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Home:
         self.path = path
         self.spool = path / "spool"
         self.worktrees = path / "worktrees"
+        self.starts = path / "starts"
 
     @contextmanager
     def occupy(self) -> Iterator[None]:

@@ -46,6 +46,7 @@ from quarterdeck.protocol.runner_frames import (
 from quarterdeck.protocol.sandbox import SANDBOX
 from quarterdeck.runner import machine
 from quarterdeck.runner.agent_server import with_agent_server
+from quarterdeck.runner.cli_sessions import see_cli_sessions
 from quarterdeck.runner.exit import end_leftovers
 from quarterdeck.runner.home import Home, RunnerState, RunRecord
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart, run_together
@@ -54,6 +55,7 @@ from quarterdeck.runner.run import Run
 from quarterdeck.runner.sandbox import OwnPaths, clean_up
 from quarterdeck.runner.start import Process, recover_process, start_process
 from quarterdeck.worktrees.requests import MachineRequests
+from quarterdeck.worktrees.starts import Starts
 from quarterdeck.worktrees.worktrees import Worktrees
 
 log = logging.getLogger("quarterdeck.runner")
@@ -100,7 +102,10 @@ class Runner:
         self._hub = Hub(hub_url, token, redial, ca_file)
         self._ca_file = ca_file
         self._worktrees = Worktrees(self.home.worktrees, self._times.git)
-        self._requests = MachineRequests(self._worktrees, self._in_use)
+        self._starts = Starts(self.home.starts)
+        self._requests = MachineRequests(
+            self._worktrees, self._in_use, self._starts, see_cli_sessions
+        )
         self._starting: dict[str, Start] = {}
         self._unwanted: set[str] = set()
         self._runs: dict[str, Run] = {}
@@ -129,6 +134,7 @@ class Runner:
                 left = self.home.leftover_runs()
                 await anyio.to_thread.run_sync(end_leftovers, left)
                 await anyio.to_thread.run_sync(clean_up, left)
+                await anyio.to_thread.run_sync(self._starts.prune)
                 self._write_state()
                 async with anyio.create_task_group() as group:
                     self._group = group
@@ -275,6 +281,10 @@ class Runner:
 
     async def _start_run(self, start: Start) -> None:
         try:
+            if start.spec.worktree is None:
+                # Before the agent can change anything; a worktree's branch has a base of its own.
+                git, folder = self._worktrees.git, start.spec.directory
+                await self._starts.keep(git, start.session, folder)
             process = await start_process(
                 with_agent_server(start, self._hub.url, self._ca_file),
                 self.home,

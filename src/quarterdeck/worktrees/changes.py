@@ -6,106 +6,135 @@ the agent do not disturb each other. `requests` is above. Everything is bounded.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-import anyio
-import anyio.to_thread
+from msgspec import field
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.protocol.machine_requests import Changes, FileChange, SeeChanges
+from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.machine_requests import Against, Changes, FileChange, SeeChanges
 from quarterdeck.worktrees.git import Git
-from quarterdeck.worktrees.worktrees import HEADS, Base, Worktrees
+from quarterdeck.worktrees.scratch import list_untracked, scratch_index
+from quarterdeck.worktrees.starts import Starts
+from quarterdeck.worktrees.worktrees import HEADS, Worktrees
 
 MOST_FILES = 2000
 MOST_UNTRACKED = 5000
 """A million files that git does not ignore make no readable diff."""
 LONGEST_TEXT = 8 * 1024 * 1024
 
-_DIFF = (
+DIFF = (
     "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames",
-    "--ignore-submodules=dirty",
+    "--ignore-submodules=dirty", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/",
+    "--inter-hunk-context=0", "--no-relative", "-O/dev/null",
 )  # fmt: skip
+"""Each option stands against a setting of the repository, which an agent can write."""
 _STATUS = {
     "A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "copied", "T": "retyped",
     "U": "unmerged",
 }  # fmt: skip
 
 
-async def see_changes(wanted: SeeChanges, worktrees: Worktrees) -> Changes:
+async def see_changes(wanted: SeeChanges, worktrees: Worktrees, starts: Starts) -> Changes:
     """The diff. Raises `LaunchError` if there is nothing to compare."""
     git = worktrees.git
     limit = max(0, min(wanted.text_limit, LONGEST_TEXT))
-    if wanted.branch is None:
-        top = (await git(wanted.directory, "rev-parse", "--show-toplevel")).text
-        head = await worktrees.commit_of(top, "HEAD")
-        base = Base(commit=head or await _empty_tree(git, top))
-        async with scratch_index(git, top) as env:
-            await _notice_new_files(git, top, env)
-            found = await _compare(git, top, (base.commit,), env, limit)
-        return _with_location(found, top, base, uncommitted=len(found.files) + found.files_left_out)
-    await worktrees.check_name(wanted.directory, wanted.branch)
-    base = await worktrees.base_of(wanted.directory, wanted.branch)
-    tree = await worktrees.find(wanted.directory, wanted.branch)
-    tip = await worktrees.commit_of(wanted.directory, HEADS + wanted.branch)
+    found = await compared(
+        worktrees, starts, wanted.directory, wanted.branch, wanted.session, wanted.against
+    )
+    if found.tip is not None:  # a branch without a worktree
+        env = await git.without_programs(found.top)
+        between = (found.base, found.tip)
+        changes = await _compare(git, found.top, between, env, limit, wanted.closed)
+        return _with_location(changes, found, uncommitted=0)
+    async with scratch_index(git, found.top) as scratch:
+        env = {**scratch, **found.env}
+        await _notice_new_files(git, found.top, env, found.skipped)
+        changes = await _compare(git, found.top, (found.base,), env, limit, wanted.closed)
+        uncommitted = len(changes.files) + changes.files_left_out
+        if found.since != "head":
+            head = found.head or await empty_tree(git, found.top)
+            open_ = await git(found.top, *DIFF, "--name-only", "-z", head, env=env)
+            uncommitted = len(open_.names)
+    if wanted.against is Against.HEAD:
+        changes = await _with_staged(git, found.top, found.head, changes)
+    return _with_location(changes, found, uncommitted=uncommitted)
+
+
+class Compared(Value):
+    """A working folder and what it is compared to."""
+
+    top: str
+    base: str
+    """A commit or a tree."""
+    since: str
+    """As in `Changes`."""
+    head: str | None = None
+    tip: str | None = None
+    """The commit to compare instead of the folder: the branch has no worktree."""
+    branch: str | None = None
+    into: str | None = None
+    commits: int = 0
+    env: dict[str, str] = field(default_factory=dict)
+    """For git, so that it finds the base."""
+    skipped: tuple[str, ...] = ()
+    """New files that were there at the start of the session already."""
+
+
+async def compared(
+    worktrees: Worktrees,
+    starts: Starts,
+    directory: str,
+    branch: str | None,
+    session: str,
+    against: Against,
+) -> Compared:
+    """What is compared to what. Raises `LaunchError`."""
+    if branch is not None:
+        return await _compared_branch(worktrees, directory, branch, against)
+    git = worktrees.git
+    top = (await git(directory, "rev-parse", "--show-toplevel")).text
+    head = await worktrees.commit_of(top, "HEAD")
+    if against is Against.SESSION and (start := await starts.find(git, session, top)):
+        return Compared(
+            top=top, base=start.tree, since="start", head=head, env=start.env, skipped=start.skipped
+        )
+    return Compared(top=top, base=head or await empty_tree(git, top), since="head", head=head)
+
+
+async def _compared_branch(
+    worktrees: Worktrees, directory: str, branch: str, against: Against
+) -> Compared:
+    git = worktrees.git
+    await worktrees.check_name(directory, branch)
+    base = await worktrees.base_of(directory, branch)
+    tree = await worktrees.find(directory, branch)
+    tip = await worktrees.commit_of(directory, HEADS + branch)
     if tip is None:
-        raise LaunchError(f"there is no branch {wanted.branch!r}")
-    began = await git(wanted.directory, "merge-base", base.commit, tip, good=(0, 1))
-    base = Base(commit=began.text or base.commit, ref=base.ref)
-    counted = await git(wanted.directory, "rev-list", "--count", f"{base.commit}..{tip}")
-    commits = int(counted.text)
-    if tree is None:
-        env = await git.without_programs(wanted.directory)
-        found = await _compare(git, wanted.directory, (base.commit, tip), env, limit)
-        return _with_location(found, wanted.directory, base, branch=wanted.branch, commits=commits)
-    async with scratch_index(git, tree.path) as env:
-        await _notice_new_files(git, tree.path, env)
-        found = await _compare(git, tree.path, (base.commit,), env, limit)
-        open_ = await git(tree.path, *_DIFF, "--name-only", "-z", "HEAD", env=env)
-    return _with_location(
-        found,
-        str(tree.path),
-        base,
-        branch=wanted.branch,
-        commits=commits,
-        uncommitted=len(open_.names),
+        raise LaunchError(f"there is no branch {branch!r}")
+    began = await git(directory, "merge-base", base.commit, tip, good=(0, 1))
+    counted = await git(directory, "rev-list", "--count", f"{began.text or base.commit}..{tip}")
+    to_head = against is Against.HEAD and tree is not None
+    return Compared(
+        top=str(tree.path) if tree is not None else directory,
+        base=tip if to_head else began.text or base.commit,
+        since="head" if to_head else "branch",
+        head=tip,
+        tip=tip if tree is None else None,
+        branch=branch,
+        into=base.branch,
+        commits=int(counted.text),
     )
 
 
-@asynccontextmanager
-async def scratch_index(git: Git, tree: str | Path) -> AsyncIterator[dict[str, str]]:
-    """An environment with a copy of the index, in which git runs no program of the repository."""
-    index = (await git(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")).text
-    env = await git.without_programs(tree)
-    folder = await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="quarterdeck-"))
-    try:
-        copy = Path(folder) / "index"
-        await anyio.to_thread.run_sync(_copy, Path(index), copy)
-        yield {**env, "GIT_INDEX_FILE": str(copy), "GIT_OPTIONAL_LOCKS": "0"}
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
-
-
-async def list_untracked(
-    git: Git, tree: str | Path, env: dict[str, str]
-) -> tuple[list[str], list[str]]:
-    """New files that git does not ignore; and new folders that are repositories of their own."""
-    listed = await git(tree, "ls-files", "--others", "--exclude-standard", "-z", env=env)
-    names = listed.names
-    return (
-        [name for name in names if not name.endswith("/")],
-        [name for name in names if name.endswith("/")],
-    )
-
-
-async def _notice_new_files(git: Git, tree: str | Path, env: dict[str, str]) -> None:
+async def _notice_new_files(
+    git: Git, tree: str | Path, env: dict[str, str], skipped: tuple[str, ...]
+) -> None:
     """Add new files to the copied index, so that they are in the diff."""
-    new, _ = await list_untracked(git, tree, env)
+    listed, _ = await list_untracked(git, tree, env)
+    left_out = set(skipped)
+    new = [name for name in listed if name not in left_out]
     if new:
         names = "\0".join(new[:MOST_UNTRACKED]).encode(errors="surrogateescape")
         await git(
@@ -114,27 +143,30 @@ async def _notice_new_files(git: Git, tree: str | Path, env: dict[str, str]) -> 
         )  # fmt: skip
 
 
-async def _empty_tree(git: Git, tree: str) -> str:
+async def empty_tree(git: Git, tree: str) -> str:
     """The empty tree, to compare a repository without commits to."""
     return (await git(tree, "hash-object", "-t", "tree", "--stdin", stdin=b"")).text
 
 
-def _copy(index: Path, copy: Path) -> None:
-    if index.exists():
-        # With its modification time: git uses it to find files that may have changed within the
-        # same second in which it last read them.
-        shutil.copy2(index, copy)
-
-
 async def _compare(
-    git: Git, tree: str | Path, between: tuple[str, ...], env: dict[str, str], limit: int
+    git: Git,
+    tree: str | Path,
+    between: tuple[str, ...],
+    env: dict[str, str],
+    limit: int,
+    closed: tuple[str, ...],
 ) -> Changes:
     """The diff, not yet with its location."""
-    names = (await git(tree, *_DIFF, "--name-status", "-z", *between, env=env)).out
-    counts = (await git(tree, *_DIFF, "--numstat", "-z", *between, env=env)).out
+    names = (await git(tree, *DIFF, "--name-status", "-z", *between, env=env)).out
+    counts = (await git(tree, *DIFF, "--numstat", "-z", *between, env=env)).out
     files = _files(names, counts)
-    patch = await git(tree, *_DIFF, "--patch", *between, env=env, limit=limit)
-    text = patch.out.decode(errors="replace")
+    text, cut = "", bool(files)
+    if limit:
+        apart = [f":(top,literal,exclude){path}" for path in closed]
+        chosen = ("--", ":(top)", *apart) if apart else ()
+        patterns = {**env, "GIT_LITERAL_PATHSPECS": "0"} if apart else env
+        patch = await git(tree, *DIFF, "--patch", *between, *chosen, env=patterns, limit=limit)
+        text, cut = patch.out.decode(errors="replace"), patch.cut
     return Changes(
         directory="",
         base="",
@@ -143,26 +175,40 @@ async def _compare(
         added=sum(file.added or 0 for file in files),
         removed=sum(file.removed or 0 for file in files),
         text=text,
-        text_cut=patch.cut,
+        text_cut=cut,
+        closed=closed,
     )
 
 
-def _with_location(
-    found: Changes,
-    directory: str,
-    base: Base,
-    *,
-    branch: str | None = None,
-    commits: int = 0,
-    uncommitted: int = 0,
-) -> Changes:
+async def _with_staged(git: Git, top: str, head: str | None, changes: Changes) -> Changes:
+    """With what of each file is in the index itself."""
+    env = {**await git.without_programs(top), "GIT_OPTIONAL_LOCKS": "0"}
+    against = head or await empty_tree(git, top)
+    no_renames = (*DIFF, "--no-renames", "--name-only", "-z")
+    staged = _printables((await git(top, *no_renames, "--cached", against, env=env)).names)
+    rest = _printables((await git(top, *no_renames, env=env)).names)
+    rest |= _printables((await list_untracked(git, top, env))[0])
+
+    def state(file: FileChange) -> str:
+        names = {file.path, file.old_path or file.path}
+        if not names & staged:
+            return "none"
+        return "part" if names & rest else "all"
+
     return replace(
-        found,
-        directory=_printable(directory),
-        base=base.commit,
-        branch=branch,
-        into=base.branch if branch is not None else None,
-        commits=commits,
+        changes, files=tuple(replace(file, staged=state(file)) for file in changes.files)
+    )
+
+
+def _with_location(changes: Changes, found: Compared, *, uncommitted: int) -> Changes:
+    return replace(
+        changes,
+        directory=_printable(found.top),
+        base=found.base,
+        since=found.since,
+        branch=found.branch,
+        into=found.into,
+        commits=found.commits,
         uncommitted=uncommitted,
     )
 
@@ -200,8 +246,12 @@ def _files(names: bytes, counts: bytes) -> list[FileChange]:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isdigit() else None  # a binary file has «-
+    return int(text) if text.isdigit() else None  # a binary file has «-»
 
 
 def _printable(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _printables(names: list[str]) -> set[str]:
+    return {_printable(name) for name in names}

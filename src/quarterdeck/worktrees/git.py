@@ -29,6 +29,7 @@ HARDENED = (
     "-c", "submodule.recurse=false",
     "-c", "advice.addEmbeddedRepo=false",
     "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false",
 )  # fmt: skip
 
 LARGEST = 64 * 1024 * 1024
@@ -73,28 +74,14 @@ class Git:
         good: tuple[int, ...] = (0,),
     ) -> GitResult:
         """Run git there. Raises `LaunchError`, with git's error message if there is one."""
-        command = " ".join(arguments[:2])
-        try:
-            process = await asyncio.create_subprocess_exec(
-                "git", *HARDENED, "-C", os.fspath(directory), *arguments,
-                stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=_environment(env),
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise LaunchError(f"cannot start git: {error}") from error
-        try:
-            with anyio.fail_after(self._seconds):
-                result = await _read_output(process, stdin, limit)
-        except TimeoutError:
-            raise LaunchError(f"`git {command}` did not end within {self._seconds:g} s") from None
-        finally:
-            with anyio.CancelScope(shield=True):
-                await _kill(process)
+        argv = ("git", *HARDENED, "-C", os.fspath(directory), *arguments)
+        result = await run_program(
+            argv, self._seconds, env=_environment(env), stdin=stdin, limit=limit,
+            name=" ".join(("git", *arguments[:2])),
+        )  # fmt: skip
         if result.code not in good and not result.cut:
-            raise LaunchError(f"`git {command}` failed: {result.err or f'code {result.code}'}")
+            name = " ".join(arguments[:2])
+            raise LaunchError(f"`git {name}` failed: {result.err or f'code {result.code}'}")
         return result
 
     async def without_programs(self, directory: str | Path) -> dict[str, str]:
@@ -116,6 +103,42 @@ class Git:
             env[f"GIT_CONFIG_KEY_{number}"] = name
             env[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(("driver", "ed")) else ""
         return env
+
+
+async def run_program(
+    argv: tuple[str, ...],
+    seconds: float,
+    *,
+    env: Mapping[str, str],
+    name: str,
+    stdin: bytes | None = None,
+    limit: int = LARGEST,
+    directory: str | Path | None = None,
+) -> GitResult:
+    """Run a program without a shell, with a time limit. `name` is for messages.
+
+    Raises `LaunchError` if it cannot be started or does not end.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(env),
+            cwd=directory,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LaunchError(f"cannot start {argv[0]}: {error}") from error
+    try:
+        with anyio.fail_after(seconds):
+            return await _read_output(process, stdin, limit)
+    except TimeoutError:
+        raise LaunchError(f"`{name}` did not end within {seconds:g} s") from None
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _kill(process)
 
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, str]:

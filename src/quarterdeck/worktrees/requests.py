@@ -7,6 +7,7 @@ Owns how many run at a time, and turns every failure into a refusal. The `Runner
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -17,19 +18,36 @@ from quarterdeck.domain.errors import Conflict, QuarterdeckError
 from quarterdeck.protocol.machine_requests import (
     AnyMachineRequest,
     AnyMachineResult,
+    CliSessionsOnDisk,
+    CommitFiles,
+    FindInFiles,
     MachineRequestRefused,
+    OpenPullRequest,
+    PushBranch,
     PutFile,
+    RevertChange,
     SeeChanges,
+    SeeCliSessions,
+    SeeEntries,
     SeeFile,
+    SeeFileChange,
     SeeFolders,
+    SeeRemote,
     SettleTree,
+    StageFiles,
     read_machine_request,
 )
 from quarterdeck.worktrees.changes import see_changes
+from quarterdeck.worktrees.commits import commit, stage
+from quarterdeck.worktrees.entries import find_in_files, see_entries
+from quarterdeck.worktrees.file_diff import see_file_change
 from quarterdeck.worktrees.files import put_file
 from quarterdeck.worktrees.folders import see_folders
+from quarterdeck.worktrees.publish import open_pull_request, push, see_remote
+from quarterdeck.worktrees.revert import revert
 from quarterdeck.worktrees.seen_file import see_file
 from quarterdeck.worktrees.settle import Busy, settle
+from quarterdeck.worktrees.starts import Starts
 from quarterdeck.worktrees.worktrees import Worktrees
 
 log = logging.getLogger("quarterdeck.runner")
@@ -38,12 +56,32 @@ AT_ONCE = 4
 """Git is fast, or waits for the disk; more at once makes agents wait."""
 MOST_WAITING = 64
 
+Review = (
+    SeeChanges
+    | SeeFileChange
+    | RevertChange
+    | StageFiles
+    | CommitFiles
+    | SeeRemote
+    | PushBranch
+    | OpenPullRequest
+)
+
 
 class MachineRequests:
     """Answers machine requests, a few at a time."""
 
-    def __init__(self, worktrees: Worktrees, busy: Busy) -> None:
+    def __init__(
+        self,
+        worktrees: Worktrees,
+        busy: Busy,
+        starts: Starts,
+        see_cli_sessions: Callable[[SeeCliSessions], CliSessionsOnDisk],
+    ) -> None:
+        """`see_cli_sessions` reads the files of the CLI, which nothing here knows. It blocks."""
         self._worktrees = worktrees
+        self._see_cli_sessions = see_cli_sessions
+        self._starts = starts
         self._busy = busy
         self._places = anyio.Semaphore(AT_ONCE)
         self._waiting = 0
@@ -70,21 +108,45 @@ class MachineRequests:
             self._waiting -= 1
 
     async def _answer(self, request: AnyMachineRequest) -> AnyMachineResult:
+        if isinstance(request, SeeFolders):
+            return await anyio.to_thread.run_sync(see_folders, request)
+        if isinstance(request, SeeCliSessions):
+            return await anyio.to_thread.run_sync(self._see_cli_sessions, request)
+        _need_folder(request.directory)
         match request:
-            case SeeChanges():
-                _need_folder(request.directory)
-                return await see_changes(request, self._worktrees)
             case SettleTree():
-                _need_folder(request.directory)
                 return await settle(request, self._worktrees, self._busy)
-            case SeeFolders():
-                return await anyio.to_thread.run_sync(see_folders, request)
             case PutFile():
-                _need_folder(request.directory)
                 return await anyio.to_thread.run_sync(put_file, request)
             case SeeFile():
-                _need_folder(request.directory)
                 return await anyio.to_thread.run_sync(see_file, request)
+            case SeeEntries():
+                return await anyio.to_thread.run_sync(see_entries, request)
+            case FindInFiles():
+                return await find_in_files(request)
+            case _:
+                return await self._review(request)
+
+    async def _review(self, request: Review) -> AnyMachineResult:
+        """What a person sees of the changes, and does with them."""
+        worktrees, starts = self._worktrees, self._starts
+        match request:
+            case SeeChanges():
+                return await see_changes(request, worktrees, starts)
+            case SeeFileChange():
+                return await see_file_change(request, worktrees, starts)
+            case RevertChange():
+                return await revert(request, worktrees, starts)
+            case StageFiles():
+                return await stage(request, worktrees)
+            case CommitFiles():
+                return await commit(request, worktrees)
+            case SeeRemote():
+                return await see_remote(request, worktrees)
+            case PushBranch():
+                return await push(request, worktrees)
+            case OpenPullRequest():
+                return await open_pull_request(request, worktrees)
 
 
 def _need_folder(directory: str) -> None:

@@ -16,16 +16,12 @@ import anyio
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.protocol.machine_requests import Settled, SettleTree, TreeAction
-from quarterdeck.worktrees.changes import list_untracked, scratch_index
+from quarterdeck.worktrees.commits import identity
 from quarterdeck.worktrees.git import Git
+from quarterdeck.worktrees.scratch import list_untracked, scratch_index
 from quarterdeck.worktrees.worktrees import BASES, HEADS, Base, Tree, Worktrees
 
 DISCARDED = "refs/quarterdeck/discarded/"
-_NOBODY = {
-    f"GIT_{role}_{what}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "Quarterdeck"), ("EMAIL", "quarterdeck@localhost"))
-}
 _GITLINK = "160000"
 
 Busy = Callable[[Path, str], bool]
@@ -46,7 +42,7 @@ async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settle
         # Shielded: a cancellation between two steps would leave it half done. Git is bounded.
         with anyio.CancelScope(shield=True):
             await settling.look()
-            done.append(await does[wanted.action]())
+            done.append(await (settling.preview() if wanted.dry_run else does[wanted.action]()))
     return done[0]
 
 
@@ -75,6 +71,36 @@ class _Settlement:
             text = f"there is no branch {self._branch!r} and no worktree of it"
             raise Conflict("no_worktree", text)
 
+    async def preview(self) -> Settled:
+        """What the action would do. Raises as the action itself would; nothing is changed."""
+        action = self._wanted.action
+        if action is TreeAction.KEEP:
+            return await self.keep()
+        changed = await self._status(self._tree.path) if self._tree is not None else []
+        open_ = f"{len(changed)} files that are not committed"
+        if action is TreeAction.DISCARD:
+            self._refuse_discard()
+            text = f"The worktree and the branch {self._branch} will be removed."
+            if changed:
+                text += f" {open_} are in it."
+            text += " Work that is nowhere else is saved first under a ref of git."
+            return Settled(action=action, branch=self._branch, text=text)
+        self._refuse_moved()
+        base = await self._base()
+        assert self._tip is not None
+        counted = await self._git(
+            self._directory, "rev-list", "--count", f"{base.commit}..{self._tip}"
+        )
+        await self._merge_commit(base, self._tip)  # raises if there is a conflict
+        text = f"{counted.text} commits of {self._branch} will be merged into {base.branch}."
+        if changed:
+            text += f" First, {open_} will be committed with your message; that may conflict."
+        free = self._tree is None or (self._is_ours() and not self._works())
+        text += " Then its worktree and branch are removed." if free else " Its worktree stays."
+        return Settled(
+            action=action, branch=self._branch, text=text, into=base.branch, removed=free
+        )
+
     async def keep(self) -> Settled:
         """Keep everything, and report where it is."""
         where = f", its worktree is {_text(self._tree.path)}" if self._tree else ""
@@ -85,12 +111,10 @@ class _Settlement:
 
     async def merge(self) -> Settled:
         """Merge the branch into its base."""
-        if self._tip is None or (self._tree and self._tree.ref != HEADS + self._branch):
-            at = "no branch" if self._tree is None or not self._tree.ref else self._tree.ref
-            text = f"the worktree is no longer on {self._branch!r}, but on {at}: merge by hand"
-            raise Conflict("moved", text)
+        self._refuse_moved()
         base = await self._base()
         assert base.ref is not None
+        assert self._tip is not None
         await self._commit_rest()
         merged = await self._merge_commit(base, self._tip)
         if merged != base.commit:
@@ -108,6 +132,12 @@ class _Settlement:
             commit=merged,
             removed=removed,
         )
+
+    def _refuse_moved(self) -> None:
+        if self._tip is None or (self._tree and self._tree.ref != HEADS + self._branch):
+            at = "no branch" if self._tree is None or not self._tree.ref else self._tree.ref
+            text = f"the worktree is no longer on {self._branch!r}, but on {at}: merge by hand"
+            raise Conflict("moved", text)
 
     async def _base(self) -> Base:
         if self._wanted.into is None:
@@ -211,11 +241,7 @@ class _Settlement:
 
     async def discard(self) -> Settled:
         """Remove the worktree and the branch; save under a ref what would be lost."""
-        if self._works():
-            raise Conflict("running", "an agent is working there; stop it first")
-        if self._tree is not None and not self._is_ours():
-            text = f"the worktree {_text(self._tree.path)} was not made here; remove it by hand"
-            raise Conflict("not_ours", text)
+        self._refuse_discard()
         saved = await self._save()
         if self._tree is not None:
             await self._git(self._directory, "worktree", "remove", "--force", str(self._tree.path))
@@ -229,6 +255,13 @@ class _Settlement:
         return Settled(
             action=TreeAction.DISCARD, branch=self._branch, text=text, saved=saved, removed=True
         )
+
+    def _refuse_discard(self) -> None:
+        if self._works():
+            raise Conflict("running", "an agent is working there; stop it first")
+        if self._tree is not None and not self._is_ours():
+            text = f"the worktree {_text(self._tree.path)} was not made here; remove it by hand"
+            raise Conflict("not_ours", text)
 
     async def _save(self) -> str | None:
         """Save what only this worktree or branch has; returns the ref, or None for nothing."""
@@ -337,9 +370,7 @@ class _Settlement:
         return result.code == 0
 
     async def _identity(self) -> dict[str, str]:
-        """The user's identity in git; a name of ours if git has none."""
-        known = await self._git(self._directory, "var", "GIT_COMMITTER_IDENT", good=(0, 128))
-        return {} if known.code == 0 else _NOBODY
+        return await identity(self._git, self._directory)
 
     async def _delete_branch(self) -> None:
         """Delete it only at the commit that was seen: a branch that has moved since stays."""
