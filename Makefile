@@ -19,7 +19,7 @@ NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv setup clis deck run demo test quick check format types docs bench lock sbom clean
+.PHONY: help venv setup clis deck run demo screens test quick check format types docs bench lock sbom clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -82,8 +82,11 @@ deck: $(DECK)/index.html ## build the web deck
 run: setup deck ## start the hub on loopback, and say where to open it
 	@$(BIN)/quarterdeck serve
 
-demo: setup deck ## show the deck with a scripted agent: no account, no cost, nothing left behind
+demo: setup deck ## show the deck with six scripted agents: no account, no cost, nothing left behind
 	@$(BIN)/quarterdeck demo
+
+screens: setup deck $(CACHE)/.browser ## pictures of every page, light and dark, into .cache/screens/contact-sheet.png
+	@$(BIN)/python tools/screens.py
 
 # The tests of the web deck's modules run beside a command; both must succeed.
 define beside_web_tests

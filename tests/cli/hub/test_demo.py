@@ -53,17 +53,38 @@ def client_of(home: Path) -> BlockingClient:
     return BlockingClient(HubAddress(address=state.address, token=own_token(home)))
 
 
-async def test_the_demo_asks_for_a_permission_and_leaves_nothing_behind(
+async def test_the_demo_shows_six_states_takes_an_answer_and_leaves_nothing_behind(
     quarterdeck: Quarterdeck, processes: Processes
 ) -> None:
     async with demo_in(quarterdeck, processes) as (_, home):
-        person = quarterdeck.at_terminal("attach", "demo", QUARTERDECK_HOME=str(home))
-        await person.expect("> Write a greeting into hello.txt.")
-        await person.expect("│ command: echo 'Hello from the quarterdeck.' > hello.txt")
+        hub = client_of(home)
+        shown = {shape.name: shape for shape in hub.sessions()}
+        assert {name: shape.state for name, shape in shown.items()} == {
+            "checkout": WAITING,
+            "rate limits": WAITING,
+            "onboarding": WAITING,
+            "dead links": SessionState.WORKING,
+            "decimal prices": SessionState.IDLE,
+            "nightly report": SessionState.IDLE,
+        }
+        failed = shown["nightly report"].last_turn
+        assert failed is not None
+        assert failed.failed
+        assert [todo.status for todo in shown["dead links"].holds.todos][:2] == ["completed"] * 2
+        plan = msgspec.json.encode([e.event for e in hub.events(shown["rate limits"].session)])
+        assert b"Customers must not notice" in plan  # the comments on the first plan
+        kinds = {ask.opened.ask_kind for ask in hub.asks()}
+        assert kinds == {"tool", "plan", "questions"}
+        changed = Path(shown["decimal prices"].spec.directory) / "prices" / "group_1.py"
+        await until_true(lambda: "Decimal" in changed.read_text())
+
+        person = quarterdeck.at_terminal("attach", "checkout", QUARTERDECK_HOME=str(home))
+        await person.expect("> The tax is wrong for customers outside Germany. Fix it.")
+        await person.expect("│ command: npm test -- checkout")
         await person.expect("\n? ")
         person.press("y\n")
         await person.expect("done · $")
-        (shape,) = client_of(home).sessions()
+        shape = next(each for each in hub.sessions() if each.name == "checkout")
         person.press("\x04")
         assert await person.end() == 0
     agent = shape.pid

@@ -1,15 +1,20 @@
 """`quarterdeck demo`: the hub without an account, leaving nothing behind.
 
-A temporary data folder, and a session that asks for a permission. Every agent of the demo is a
-scripted program: no real CLI is started, even if a visitor starts a session or names a CLI, so no
-account is used and nothing is spent. Everything else is what `serve` runs.
+A temporary data folder, and six sessions in different states (`demo_scenes`). Every agent of the
+demo is a scripted program: no real CLI is started, even if a visitor starts a session or names a
+CLI, so no account is used and nothing is spent. Everything else is what `serve` runs.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -17,19 +22,23 @@ import anyio.to_thread
 import msgspec
 from msgspec import Raw
 
+from quarterdeck.cli.hub import demo_scenes as scenes
 from quarterdeck.cli.terminal.output import print_line
 from quarterdeck.fronts.http import Listen, login_link
-from quarterdeck.protocol.commands import CreateSession
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.commands import AnswerAsk, CreateSession, PlanAnswer
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.service.local_hub import RUNNER, end_runner
 from quarterdeck.service.service import ServeOptions, Service, run_service, until_signal, web_hint
 from quarterdeck.testing import fake
 from quarterdeck.testing.fake import fake_cli_command
 
-PROMPT = "Write a greeting into hello.txt."
-COMMAND = "echo 'Hello from the quarterdeck.' > hello.txt"
-NAME = "demo"
-DAY = 86400.0
+VISITOR = "ada"
+SCENE = "QUARTERDECK_DEMO_SCENE"
+"""The variable that tells the scripted program which scene it plays."""
+MODULES = 24
+SETTLED = 20.0
+"""Seconds that a scene may take until it stands; a slower machine shows it a little later."""
+_STANDING = (SessionState.WAITING, SessionState.IDLE, SessionState.ENDED)
 
 
 def run_demo(port: int) -> int:
@@ -40,62 +49,128 @@ def run_demo(port: int) -> int:
 
 
 async def _demo(folder: Path, port: int) -> None:
-    home, work = folder / "data", folder / "work"
-    home.mkdir(mode=0o700)
-    work.mkdir()
-    cli = _scripted_cli(folder)
-    spec = SessionSpec(directory=str(work), name=NAME)
-    try:
-        async with run_service(home, ServeOptions(listen=Listen(port=port), claude=cli)) as service:
-            prompt = Raw(msgspec.json.encode(PROMPT))
-            await service.hub.submit(CreateSession(spec=spec, prompt=prompt, by="demo"))
-            _print_address(service)
-            await until_signal()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(end_runner, home / RUNNER)
+    async with running_demo(folder, port) as service:
+        _print_address(service)
+        await until_signal()
     print_line("The demo has ended, and its data is deleted.")
 
 
-def _scripted_cli(folder: Path) -> str:
-    """A program that behaves like the real CLI, asks for a permission once, and then echoes."""
-    call: fake.Line = {"command": COMMAND, "description": "Write the greeting"}
-    script = (
-        fake.Initialize(),
-        fake.Expect("user", timeout=DAY, polite=True),
-        fake.say(
-            fake.assistant(
-                "I am a scripted agent: whatever you ask, I play this one scene. I would now run"
-                " a shell command, and need your permission."
-            )
-        ),
-        fake.say(fake.assistant(fake.tool_use("Bash", call))),
-        fake.say(fake.can_use_tool("Bash", call)),
-        fake.Expect("control_response", timeout=DAY, polite=True),
-        fake.say(fake.tool_result("")),
-        fake.say(fake.assistant("Thank you. I ran nothing, and from here on I only echo.")),
-        fake.say(fake.result("Thank you.")),
-        fake.Serve(),
+@asynccontextmanager
+async def running_demo(folder: Path, port: int) -> AsyncIterator[Service]:
+    """The service with the sessions of the demo, all of it below this folder."""
+    home, work = folder / "data", folder / "work"
+    home.mkdir(mode=0o700)
+    work.mkdir()
+    cli = scripted_cli(folder)
+    try:
+        async with run_service(home, ServeOptions(listen=Listen(port=port), claude=cli)) as service:
+            for scene in scenes.SCENES:
+                await _start(service, work, scene)
+            yield service
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(end_runner, home / RUNNER)
+
+
+async def _start(service: Service, work: Path, scene: scenes.Scene) -> None:
+    place = work / scene.folder
+    place.mkdir(exist_ok=True)
+    if scene.changes:
+        await anyio.to_thread.run_sync(_make_repository, place)
+    spec = SessionSpec(
+        directory=str(place), name=scene.name, mode=scene.mode, env={SCENE: scene.session}
+    )
+    prompt = Raw(msgspec.json.encode(scene.prompt))
+    await service.hub.submit(
+        CreateSession(spec=spec, session=scene.session, prompt=prompt, by=VISITOR)
+    )
+    with anyio.move_on_after(SETTLED):
+        await _until_it_stands(service, scene.session)
+        if scene.comments:
+            await _send_back(service, scene)
+    if scene.changes:
+        await anyio.to_thread.run_sync(_change_files, place)
+
+
+async def _until_it_stands(service: Service, session: str) -> None:
+    """Wait until the scene waits for somebody, is over, or shows its to-dos."""
+    while True:
+        shown = service.hub.view(session)
+        if shown is not None and (shown.state in _STANDING or shown.holds.todos):
+            return
+        await anyio.sleep(0.02)
+
+
+async def _send_back(service: Service, scene: scenes.Scene) -> None:
+    """Send the first plan back with comments, and wait for the second."""
+    answer = PlanAnswer(choice="revise", feedback=scene.comments)
+    (first,) = await _asks_of(service, scene)
+    await service.hub.submit(AnswerAsk(ask=first, answer=answer, by=VISITOR))
+    while True:
+        if await _asks_of(service, scene) not in ([], [first]):
+            return
+        await anyio.sleep(0.02)
+
+
+async def _asks_of(service: Service, scene: scenes.Scene) -> list[str]:
+    return [ask.opened.ask for ask in await service.hub.asks() if ask.session == scene.session]
+
+
+def _make_repository(place: Path) -> None:
+    """A git repository with modules, as they were before the agent changed them."""
+    (place / "prices").mkdir()
+    for number in range(1, MODULES + 1):
+        (place / "prices" / f"group_{number}.py").write_text(scenes.module_before(number))
+    git = shutil.which("git")
+    if git is None:
+        return  # then there is nothing to compare with, and the files are only there
+    # No settings of the visitor: they may sign commits, or run hooks.
+    nothing = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "Prices")):
+        subprocess.run([git, *who, *words], cwd=place, env={**os.environ, **nothing}, check=True)
+
+
+def _change_files(place: Path) -> None:
+    for number in range(1, MODULES + 1):
+        (place / "prices" / f"group_{number}.py").write_text(scenes.module_after(number))
+    (place / "prices" / "rounding.py").write_text(scenes.ROUNDING)
+
+
+def scripted_cli(folder: Path) -> str:
+    """A program that behaves like the real CLI, and plays the scene that its environment names."""
+    steps: dict[str, tuple[fake.Step, ...]] = {
+        scene.session: scene.steps for scene in scenes.SCENES
+    }
+    plays = "".join(
+        f"  {name}) exec {_command(folder, script)} ;;\n" for name, script in steps.items()
     )
     program = folder / "claude"
-    command = fake_cli_command(script, folder=folder, lifetime=DAY)
-    # Each process is a conversation of its own, as with the real CLI.
-    fresh = "import uuid; print(uuid.uuid4())"
-    own_id = f'"$({shlex.join([sys.executable, "-I", "-c", fresh])})"'
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@" --session-id {own_id}\n')
+    program.write_text(
+        f'#!/bin/sh\ncase "${{{SCENE}:-}}" in\n{plays}'
+        f"  *) exec {_command(folder, scenes.OTHER)} ;;\nesac\n"
+    )
     program.chmod(0o700)
     return str(program)
 
 
+def _command(folder: Path, script: tuple[fake.Step, ...]) -> str:
+    """The command of a scene. Each process is a conversation of its own, as with the real CLI."""
+    fresh = "import uuid; print(uuid.uuid4())"
+    own_id = f'"$({shlex.join([sys.executable, "-I", "-c", fresh])})"'
+    command = fake_cli_command(script, folder=folder, lifetime=scenes.DAY)
+    return f'{shlex.join(command)} "$@" --session-id {own_id}'
+
+
 def _print_address(service: Service) -> None:
-    link = login_link(service.address, service.access.make_code())
+    link = login_link(service.address, service.access.make_code(VISITOR))
     program = Path(sys.argv[0])
-    attach = [str(program) if program.is_file() else "quarterdeck", "attach", NAME]
+    attach = [str(program) if program.is_file() else "quarterdeck", "attach", scenes.CHECKOUT.name]
     print_line(
-        f"The demo is at {service.address}, with a scripted agent.\n"
-        f"Open it: {link}\n"
+        f"The demo is at {service.address}, with six scripted agents.\n"
+        f"Open it, with a tour: {link.replace('/login#', '/login?tour#')}\n"
         f"{web_hint()}"
-        "Its session asks for a permission. Answer it there, or in another terminal:\n"
+        "Three of them wait for you. Answer there, or in another terminal:\n"
         f"  export QUARTERDECK_HOME={shlex.quote(str(service.home))}\n"
         f"  {shlex.join(attach)}\n"
         "Ctrl-C ends the demo."

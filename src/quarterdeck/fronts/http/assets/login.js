@@ -4,6 +4,7 @@
 const state = document.getElementById("state");
 const input = document.getElementById("code");
 const code = location.hash.slice(1);
+const home = location.search === "?tour" ? "/?tour" : "/";
 history.replaceState(null, "", "/login");
 
 async function login(given) {
@@ -21,7 +22,7 @@ async function login(given) {
       state.textContent = "This browser keeps nothing for this page, so nobody can be logged in here.";
       return;
     }
-    location.replace("/");
+    location.replace(home);
     return;
   }
   const problem = await response.json();
