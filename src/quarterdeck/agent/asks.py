@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.answers import PermissionResult, allow, deny
 from quarterdeck.wire.base import UnknownPart
+from quarterdeck.wire.decisions import Allow, Decision, Deny
 from quarterdeck.wire.permissions import (
     AddRules,
     Destination,
@@ -33,29 +34,20 @@ from quarterdeck.wire.requests import CanUseTool
 from quarterdeck.wire.tools import Action, Plan, Questions, describe, parse_plan, parse_questions
 from quarterdeck.wire.versions import Version, accepts_mode, accepts_unknown_updates
 
+__all__ = [
+    "Allow",
+    "AnyAsk",
+    "Ask",
+    "Decision",
+    "Deny",
+    "PlanAsk",
+    "QuestionsAsk",
+    "ToolAsk",
+    "to_ask",
+    "to_result",
+]
+
 SKIPPED = "The user did not want to answer."
-
-
-class Allow(Struct, frozen=True, kw_only=True):
-    """Let the tool run.
-
-    `input` replaces the whole input of the call: any mapping that can be encoded as JSON; None
-    keeps the original. `updates` also changes the session's permissions, so that the next such call
-    is not asked about.
-    """
-
-    input: object = None
-    updates: Sequence[Suggestion] = ()
-
-
-class Deny(Struct, frozen=True):
-    """Do not let the tool run. The model reads `message`; `interrupt` ends the turn."""
-
-    message: str = "The user does not want this to be done."
-    interrupt: bool = False
-
-
-Decision = Allow | Deny
 
 
 class Ask(Struct, frozen=True):

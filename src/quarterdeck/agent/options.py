@@ -8,7 +8,7 @@ hooks, tools) are given to the `Agent` itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import msgspec
 
@@ -21,6 +21,9 @@ from quarterdeck.wire.info import (
     McpSseServer,
     McpStdioServer,
 )
+
+if TYPE_CHECKING:
+    from quarterdeck.protocol.commands import CreateSession
 
 McpServer: TypeAlias = McpStdioServer | McpSseServer | McpHttpServer
 
@@ -82,6 +85,16 @@ class Options(Launch, frozen=True, kw_only=True):
             return self
         config = msgspec.json.encode({"mcpServers": self.mcp_servers}).decode()
         return msgspec.structs.replace(self, mcp_servers={}, mcp_config=(*self.mcp_config, config))
+
+    def create_command(self, *, here: str | None) -> CreateSession:
+        """The command that creates a session of the hub with these options.
+
+        `here` is the folder that relative paths are relative to; None if the agent will run on
+        another machine. Raises `UsageError` for an option that the hub cannot carry.
+        """
+        from quarterdeck.agent.hub_options import create_command  # most agents have no hub
+
+        return create_command(self, here=here)
 
     def beyond_flags(self) -> list[str]:
         """The names of the options in use that no flag can say."""
