@@ -1,10 +1,14 @@
-import { lazy, Suspense, useEffect } from "react";
-import { Route, Switch, useLocation } from "wouter";
+import { CircleCheck } from "lucide-react";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { Route, Switch, useLocation, useSearch } from "wouter";
 import { Keys } from "./asks/Keys";
 import { Sidebar } from "./sessions/Sidebar";
 import { Tabs } from "./sessions/Tabs";
 import { store, useAppState } from "./state/store";
+import { text } from "./text";
+import { Banners } from "./ui/Banners";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
+import { Icon } from "./ui/Icon";
 import { Notifications } from "./ui/Notifications";
 import { PageErrors } from "./ui/PageErrors";
 
@@ -19,6 +23,7 @@ const Schedules = lazy(() => import("./panels/Schedules"));
 const Machines = lazy(() => import("./panels/Machines"));
 const Settings = lazy(() => import("./panels/Settings"));
 const Search = lazy(() => import("./panels/Search"));
+const Tour = lazy(() => import("./tour/Tour"));
 
 if (location.pathname.startsWith("/s/")) void importSession();
 else setTimeout(() => void importSession().catch(() => undefined), 1000); // the next click finds it
@@ -35,19 +40,19 @@ export function App() {
   return (
     <>
       <SkipLinks />
-      <Offline />
+      <Banners />
       <Notifications />
       <PageErrors />
       <Keys />
       <div className="frame" data-place={location === "/" ? "home" : "page"}>
-        <ErrorBoundary what="list of sessions">
+        <ErrorBoundary what={text.app.things.list}>
           <Sidebar />
         </ErrorBoundary>
         <main id={MAIN} tabIndex={-1}>
-          <ErrorBoundary what="tab bar">
+          <ErrorBoundary what={text.app.things.tabs}>
             <Tabs />
           </ErrorBoundary>
-          <ErrorBoundary what="page" raw={location}>
+          <ErrorBoundary what={text.app.things.page} raw={location}>
             <Suspense fallback={null}>
               <Switch>
                 <Route path="/s/:id">
@@ -74,6 +79,7 @@ export function App() {
           </ErrorBoundary>
         </main>
       </div>
+      <TourIfWanted />
     </>
   );
 }
@@ -85,24 +91,39 @@ function Home() {
   if (waiting) return <Inbox />;
   return (
     <div className="empty-state">
-      <h1>Inbox</h1>
-      <p>{listed ? "No agent is waiting for you. Choose a session, or start one." : "Loading …"}</p>
+      {listed && <Icon of={CircleCheck} size={36} />}
+      <h1>{text.app.inbox}</h1>
+      <p>{listed ? text.app.nothingWaits : text.app.loading}</p>
+      {listed && <p className="muted">{text.app.nothingWaitsHint}</p>}
     </div>
   );
 }
 
+/** The tour is wanted by the address, and stays until it is closed. */
+function TourIfWanted() {
+  const wanted = new URLSearchParams(useSearch()).has("tour");
+  const [open, setOpen] = useState(wanted);
+  useEffect(() => {
+    if (wanted) setOpen(true);
+  }, [wanted]);
+  if (!open) return null;
+  return (
+    <Suspense fallback={null}>
+      <Tour onClose={() => setOpen(false)} />
+    </Suspense>
+  );
+}
+
 const MAIN = "main";
-const SKIPS: [string, string][] = [
-  [`#${MAIN}`, "Skip to the page"],
-  ["[data-composer] textarea", "Skip to the composer"],
-];
+const TO_PAGE: [string, string] = [`#${MAIN}`, text.app.skipToPage];
+const TO_COMPOSER: [string, string] = ["[data-composer] textarea", text.app.skipToComposer];
 
 /** The first things that Tab reaches: ways past the list. */
 function SkipLinks() {
   const [location] = useLocation();
-  const skips = location.startsWith("/s/") ? SKIPS : SKIPS.slice(0, 1);
+  const skips = location.startsWith("/s/") ? [TO_PAGE, TO_COMPOSER] : [TO_PAGE];
   return (
-    <nav className="skip-links" aria-label="Skip">
+    <nav className="skip-links" aria-label={text.app.skip}>
       {skips.map(([to, words]) => (
         <a
           key={to}
@@ -122,26 +143,16 @@ function SkipLinks() {
 function Login() {
   return (
     <main className="empty-state">
-      <h1>You are not logged in</h1>
+      <img src="/icon.svg" width={48} height={48} alt="" />
+      <h1>{text.app.loggedOut}</h1>
       <p>
-        Run <code>quarterdeck token --login</code> on the hub's machine, and open the link that it
-        prints in this browser.
+        {text.app.loginBefore} <code>{text.app.loginCommand}</code> {text.app.loginAfter}
       </p>
       <p>
-        <a href="/login">Enter a login code</a>
+        <a className="button" href="/login">
+          {text.app.enterCode}
+        </a>
       </p>
     </main>
-  );
-}
-
-function Offline() {
-  const connection = useAppState((state) => state.connection);
-  if (connection === "online" || connection === "connecting") return null;
-  return (
-    <p className="offline" role="status">
-      {connection === "refused"
-        ? "Your access was revoked or has expired. Log in again."
-        : "The hub cannot be reached. Agents keep working; this page reconnects automatically."}
-    </p>
   );
 }

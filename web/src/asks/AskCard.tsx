@@ -1,4 +1,11 @@
 import {
+  FormInput,
+  ListTodo,
+  type LucideIcon,
+  MessageCircleQuestion,
+  ShieldQuestion,
+} from "lucide-react";
+import {
   memo,
   type ReactNode,
   useEffect,
@@ -14,7 +21,9 @@ import { lookup } from "../state/lookup";
 import { store, useAppState } from "../state/store";
 import type { Settled } from "../state/story";
 import { kindOf } from "../state/tools";
+import { text as catalogue } from "../text";
 import { ago, duration, moment } from "../ui/format";
+import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import { undoSeconds } from "../ui/preferences";
@@ -35,25 +44,19 @@ export interface FormProps {
   answer: (answer: Answer) => void;
 }
 
-/** What a tool call wants, where "run" is not the word. */
-const WANTS: Record<string, string> = {
-  read: "wants to read",
-  edit: "wants to change a file",
-  search: "wants to search",
-  web: "wants to use the web",
+const words = catalogue.asks;
+
+const ICONS: Record<AskOpened["ask_kind"], LucideIcon> = {
+  tool: ShieldQuestion,
+  plan: ListTodo,
+  questions: MessageCircleQuestion,
+  elicitation: FormInput,
 };
 
 function headingOf(opened: AskOpened): string {
-  const wants = opened.ask_kind === "tool" ? lookup(WANTS, kindOf(opened.tool)) : undefined;
-  return wants ?? lookup(HEADINGS, opened.ask_kind) ?? "has a question";
+  const wants = opened.ask_kind === "tool" ? lookup(words.wants, kindOf(opened.tool)) : undefined;
+  return wants ?? lookup(words.headings, opened.ask_kind) ?? words.headings.questions;
 }
-
-const HEADINGS: Record<AskOpened["ask_kind"], string> = {
-  tool: "wants to run",
-  plan: "has a plan",
-  questions: "has a question",
-  elicitation: "needs input",
-};
 
 /** A question to a person: open, being sent, or settled. */
 export const AskCard = memo(function AskCard(props: {
@@ -86,26 +89,21 @@ export const AskCard = memo(function AskCard(props: {
   return (
     <Card opened={opened} state={sending?.state ?? "open"}>
       <p className={styles.heading}>
+        <Icon of={lookup(ICONS, opened.ask_kind) ?? MessageCircleQuestion} />
         <span>
-          {opened.agent ? `The subagent ${withMarks(opened.agent)}` : "The agent"}{" "}
-          {headingOf(opened)}
+          {opened.agent ? words.subagent(withMarks(opened.agent)) : words.agent} {headingOf(opened)}
         </span>
         <time dateTime={new Date(props.at).toISOString()} title={moment(props.at)}>
           {ago(props.at, now)}
         </time>
       </p>
-      {settled && (
-        <p className="hint">
-          The agent ended before anybody answered. You can still answer: the session resumes with
-          your answer.
-        </p>
-      )}
+      {settled && <p className="hint">{words.endedBefore}</p>}
       <Form {...form} />
       <AskReasons opened={opened} at={props.at} />
       <p className={styles.sending} role="status">
-        {sending?.state === "sending" && "Sending …"}
+        {sending?.state === "sending" && words.sending}
         {sending?.state === "failed" && <span className="error">{sending.error}</span>}
-        {!mayAnswer && "You have read-only access."}
+        {!mayAnswer && words.readOnly}
       </p>
       {(sending?.state === "held" || sending?.state === "offline") && (
         <UndoBar ask={opened.ask} until={sending.state === "held" ? sending.until : undefined} />
@@ -120,12 +118,8 @@ function UndoBar({ ask, until }: { ask: string; until: number | undefined }) {
   const left = until === undefined ? 0 : Math.max(1, Math.ceil((until - now) / 1000));
   return (
     <div className={styles.undo}>
-      <span role="status">
-        {until === undefined
-          ? "Your answer is sent as soon as the hub can be reached."
-          : "Your answer is about to be sent."}
-      </span>
-      {until !== undefined && <span aria-hidden="true">{left} s</span>}
+      <span role="status">{until === undefined ? words.sentLater : words.sentSoon}</span>
+      {until !== undefined && <span aria-hidden="true">{words.keys.seconds(left)}</span>}
       <button
         type="button"
         onClick={(event) => {
@@ -134,11 +128,11 @@ function UndoBar({ ask, until }: { ask: string; until: number | undefined }) {
           store.asks.undo(ask);
         }}
       >
-        Undo
+        {words.undo}
       </button>
       {until !== undefined && (
         <button type="button" className="ghost" onClick={() => store.asks.sendHeld(ask)}>
-          Send now
+          {words.sendNow}
         </button>
       )}
     </div>
@@ -179,7 +173,7 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       data-state={props.state}
       data-ask={opened.ask}
       data-keys={ready ? "ready" : undefined}
-      aria-label={`Question: ${withMarks(title)}`}
+      aria-label={words.question(withMarks(title))}
       tabIndex={-1}
     >
       {props.state === "settled" && (
@@ -218,41 +212,24 @@ function mayAnswerLate(settled: Settled): boolean {
 function settledText({ how, by, allowed, waited, answer }: Settled): string {
   if (by === undefined) return `${how[0]?.toUpperCase() ?? ""}${how.slice(1)}.`;
   const given = isObject(answer) ? answer : {};
-  const edited = given.input !== undefined && given.input !== null ? " with changes" : "";
+  const edited = given.input !== undefined && given.input !== null;
   const word =
-    lookup(CHOICES, text(given.choice) || text(given.action)) ??
-    lookup(ANSWERS, text(given.answer)) ??
-    (allowed ? (lookup(SCOPES, text(given.scope)) ?? "Allowed") : "Denied");
-  const after = waited !== undefined && waited >= 1000 ? ` after ${duration(waited)}` : "";
-  return `${word}${edited} by ${by}${after}.`;
+    lookup(words.choices, text(given.choice) || text(given.action)) ??
+    lookup(words.answers, text(given.answer)) ??
+    (allowed ? (lookup(words.scopes, text(given.scope)) ?? words.allowed) : words.denied);
+  const after = waited !== undefined && waited >= 1000 ? duration(waited) : "";
+  return words.settledBy(word, edited, by, after);
 }
-
-const SCOPES: Record<string, string> = {
-  session: "Allowed for the session",
-  always: "Always allowed",
-  everywhere: "Allowed in all sessions",
-};
-const ANSWERS: Record<string, string> = { questions: "Answered", skip: "Skipped" };
-const CHOICES: Record<string, string> = {
-  auto: "Approved (accept edits)",
-  manual: "Approved (ask for each call)",
-  fresh: "Approved in a new conversation",
-  revise: "Sent back for revision",
-  reject: "Rejected",
-  accept: "Submitted",
-  decline: "Declined",
-  cancel: "Cancelled",
-};
 
 /** What was answered: the message to the agent, or the choices. */
 function GivenAnswer({ opened, answer }: { opened: AskOpened; answer: unknown }) {
   if (!isObject(answer)) return null;
-  const words = text(answer.message) || text(answer.feedback);
-  if (words) return <blockquote className={styles.givenAnswer}>{words}</blockquote>;
+  const said = text(answer.message) || text(answer.feedback);
+  if (said) return <blockquote className={styles.givenAnswer}>{said}</blockquote>;
   if (Array.isArray(answer.rules) && answer.rules.length) {
     return (
       <p className={styles.givenAnswer}>
-        granted:{" "}
+        {words.granted}{" "}
         {answer.rules.map((rule) => (
           <code key={text(rule)}>
             <Marked text={text(rule)} code />

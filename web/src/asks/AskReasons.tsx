@@ -3,15 +3,13 @@ import type { AskOpened } from "../api/types";
 import { Countdown } from "../session/EntryRow";
 import { WorkingDirectory } from "../session/relativePath";
 import { lookup } from "../state/lookup";
+import { text as catalogue } from "../text";
 import { duration } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import styles from "./asks.module.css";
 import { reasonsOf } from "./request";
 
-const THEN: Record<string, string> = {
-  allow: "Allowed automatically",
-  deny: "Denied automatically",
-};
+const words = catalogue.asks;
 
 /** Why a person is asked, by which rule, who may answer, and when it times out. */
 export function AskReasons({ opened, at }: { opened: AskOpened; at: number }) {
@@ -32,14 +30,14 @@ export function AskReasons({ opened, at }: { opened: AskOpened; at: number }) {
       )}
       {rule && (
         <p>
-          Rule{" "}
+          {words.rule}{" "}
           <code>
             <Marked text={rule} code />
           </code>
           {source && (
             <span className="muted">
               {" "}
-              in <Marked text={source} code />
+              {words.inSource} <Marked text={source} code />
             </span>
           )}
         </p>
@@ -47,10 +45,10 @@ export function AskReasons({ opened, at }: { opened: AskOpened; at: number }) {
       {who && <p>{who}</p>}
       {wait != null && (
         <p>
-          Times out after {duration(wait * 1000)}.
+          {words.timesOut(duration(wait * 1000))}
           <Countdown
             until={at + wait * 1000}
-            words={lookup(THEN, opened.then ?? "deny") ?? opened.then ?? ""}
+            words={lookup(words.then, opened.then ?? "deny") ?? opened.then ?? ""}
           />
         </p>
       )}
@@ -62,6 +60,6 @@ export function AskReasons({ opened, at }: { opened: AskOpened; at: number }) {
 export function answererText(lists: readonly (readonly string[])[]): string {
   const said = lists
     .filter((list) => list.length)
-    .map((list) => list.map((one) => one.replace(/^role:/, "any ")).join(" or "));
-  return said.length ? `Must be answered by ${said.join(", and by ")}.` : "";
+    .map((list) => list.map((one) => one.replace(/^role:/, words.any)).join(words.or));
+  return said.length ? words.mustAnswer(said.join(words.andBy)) : "";
 }

@@ -1,12 +1,14 @@
 import type { RefObject } from "react";
 import { CodeBlock } from "../session/CodeBlock";
 import { Diff } from "../session/Diff";
-import { plural } from "../ui/format";
+import { text as catalogue } from "../text";
 import { Marked } from "../ui/Marked";
 import { cutAt, segmentsOf } from "../ui/marks";
 import styles from "./asks.module.css";
 import type { Content, Member } from "./callContent";
 import { type CurrentFile, replacementText } from "./currentFile";
+
+const words = catalogue.asks;
 
 /** What a call would do: all of it, except for folded lines. */
 export function CallContent(props: {
@@ -44,7 +46,7 @@ export function CallContent(props: {
           <p className="muted">{replacementText(props.current, written)}</p>
           {props.current.changed && (
             <p className="note" data-tone="warn" role="status">
-              The file has changed since this card was opened.
+              {words.fileChanged}
             </p>
           )}
         </div>
@@ -53,9 +55,9 @@ export function CallContent(props: {
       {props.hidden > 0 && (
         <p className={styles.hiddenLines}>
           <button type="button" onClick={props.onMore}>
-            Show {plural(props.hidden, "more line")}
+            {words.showMore(props.hidden)}
           </button>{" "}
-          Show all of it before you allow it.
+          {words.showAllFirst}
         </p>
       )}
     </>
@@ -66,7 +68,7 @@ export function CallContent(props: {
 export function AgentDescription({ text }: { text: string }) {
   return (
     <p className={styles.agentDescription}>
-      <span className={styles.label}>The agent says:</span> “<Marked text={text} />”
+      <span className={styles.label}>{words.agentSays}</span> “<Marked text={text} />”
     </p>
   );
 }

@@ -1,9 +1,12 @@
 import { useState } from "react";
 import { isObject, type JsonObject, text } from "../state/contentBlocks";
 import { lookup } from "../state/lookup";
+import { text as catalogue } from "../text";
 import { Marked } from "../ui/Marked";
 import { hasMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
+
+const words = catalogue.asks;
 
 interface Field {
   name: string;
@@ -71,7 +74,7 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
       </p>
       {text(request.url) && (
         <p className="muted">
-          It asks you to open this page: <Marked text={text(request.url)} code />
+          {words.openPage} <Marked text={text(request.url)} code />
         </p>
       )}
       {fields.map((one) => (
@@ -87,7 +90,7 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
             {isLong(one.given) && (
               <span className="muted">
                 {" "}
-                Default: <Marked text={text(one.given)} code />
+                {words.default} <Marked text={text(one.given)} code />
               </span>
             )}
           </span>
@@ -100,13 +103,13 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
       ))}
       <div className="buttons">
         <button type="submit" className="primary" disabled={busy || !complete}>
-          Send
+          {words.send}
         </button>
         <button type="button" disabled={busy} onClick={() => settle("decline")}>
-          Decline
+          {words.decline}
         </button>
         <button type="button" disabled={busy} onClick={() => settle("cancel")}>
-          Cancel
+          {catalogue.common.cancel}
         </button>
       </div>
     </form>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { AskOpened } from "../api/types";
 import { useRights } from "../state/store";
+import { text as catalogue } from "../text";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
@@ -11,11 +12,8 @@ export type Lasting = "session" | "always";
 type Scope = Lasting | "everywhere";
 
 const HOUR = 3600;
-const SCOPES: [Scope, string][] = [
-  ["session", "in this session"],
-  ["always", "in its project or folder"],
-  ["everywhere", "in all sessions"],
-];
+const words = catalogue.asks.lasting;
+const SCOPES: readonly Scope[] = ["session", "always", "everywhere"];
 
 /** What an answer grants besides this call: a rule, where and how long, and changes in the CLI. */
 export function LastingForm(props: {
@@ -46,18 +44,16 @@ export function LastingForm(props: {
   const toggle = (index: number): void =>
     setTaken(taken.includes(index) ? taken.filter((one) => one !== index) : [...taken, index]);
   return (
-    <fieldset className={styles.lasting} aria-label="Allow for longer">
+    <fieldset className={styles.lasting} aria-label={words.title}>
       {opened.lasting === false && (
         <p className="note" data-tone="warn">
-          A rule of the policy asks about such calls. It asks again, whatever you grant here.
+          {words.asksAgain}
         </p>
       )}
-      {!narrowest.length && (
-        <p className="hint">No rule can name exactly this call. You can write a wider one.</p>
-      )}
+      {!narrowest.length && <p className="hint">{words.noExactRule}</p>}
       {rules.map((rule, place) => (
         <label key={place}>
-          {place ? "and" : "Allow from now on"}
+          {place ? words.and : words.fromNowOn}
           <textarea
             value={rule}
             rows={Math.min(8, rule.split("\n").length)}
@@ -68,7 +64,7 @@ export function LastingForm(props: {
       ))}
       {given.some((rule) => !narrowest.includes(rule) || withMarks(rule, true) !== rule) && (
         <p className={styles.givenRules}>
-          as written:{" "}
+          {words.asWritten}{" "}
           {given.map((rule) => (
             <code key={rule}>
               <Marked text={rule} code />
@@ -78,7 +74,7 @@ export function LastingForm(props: {
       )}
       {wider.length > 0 && (
         <p className={styles.givenRules}>
-          the CLI would allow more:{" "}
+          {words.wider}{" "}
           {wider.map((rule) => (
             <button key={rule} type="button" onClick={() => setRules([rule])}>
               <Marked text={rule} code />
@@ -88,30 +84,28 @@ export function LastingForm(props: {
       )}
       <div className={styles.lastingChoices}>
         <label>
-          Where
+          {words.where}
           <select value={scope} onChange={(event) => setScope(event.target.value as Scope)}>
-            {SCOPES.filter(([one]) => one === "session" || manage).map(([one, words]) => (
+            {SCOPES.filter((one) => one === "session" || manage).map((one) => (
               <option key={one} value={one}>
-                {words}
+                {words.scopes[one]}
               </option>
             ))}
           </select>
         </label>
         <label>
-          How long
+          {words.howLong}
           <select value={seconds} onChange={(event) => setSeconds(Number(event.target.value))}>
-            <option value={HOUR}>1 hour</option>
-            <option value={24 * HOUR}>1 day</option>
-            <option value={0}>
-              {scope === "session" ? "as long as the session" : "until it is revoked"}
-            </option>
+            <option value={HOUR}>{words.hour}</option>
+            <option value={24 * HOUR}>{words.day}</option>
+            <option value={0}>{scope === "session" ? words.asSession : words.untilRevoked}</option>
           </select>
         </label>
       </div>
       {changes.length > 0 && (
         <div className={styles.cliChanges}>
-          <p>The CLI also suggests these changes. Only those that you select are made.</p>
-          {changes.map(({ index, words }) => (
+          <p>{words.suggestions}</p>
+          {changes.map(({ index, words: change }) => (
             <label key={index}>
               <input
                 type="checkbox"
@@ -119,7 +113,7 @@ export function LastingForm(props: {
                 onChange={() => toggle(index)}
               />
               <span>
-                <Marked text={words} code />
+                <Marked text={change} code />
               </span>
             </label>
           ))}
@@ -130,14 +124,14 @@ export function LastingForm(props: {
           type="button"
           className="primary"
           data-key={props.first === "session" ? "s" : "a"}
-          title={`Key: ${props.first === "session" ? "s" : "a"}`}
+          title={catalogue.asks.key(props.first === "session" ? "s" : "a")}
           disabled={props.busy || (!given.length && !taken.length)}
           onClick={confirm}
         >
-          {given.length ? "Allow and grant" : "Allow once, with these changes"}
+          {given.length ? words.grant : words.once}
         </button>
         <button type="button" onClick={props.back}>
-          Back
+          {catalogue.common.back}
         </button>
       </div>
     </fieldset>

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { errorText } from "../api/http";
 import { MOST } from "../session/Diff";
 import { useRights } from "../state/store";
+import { text as catalogue } from "../text";
 import { takeFocus } from "../ui/focus";
 import { escapedJson } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
@@ -13,6 +14,8 @@ import { useCurrentFile } from "./currentFile";
 import { guard, OPEN_CARD } from "./keyGuard";
 import { type Lasting, LastingForm } from "./LastingForm";
 import { inputOf } from "./request";
+
+const words = catalogue.asks;
 
 type Open = "edit" | "deny" | Lasting | undefined;
 
@@ -75,7 +78,7 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
       {open === "edit" && (
         <div className={styles.formPart} ref={part}>
           <label>
-            Edited input (JSON)
+            {words.editedInput}
             <textarea
               ref={takeFocus}
               value={draft}
@@ -84,13 +87,13 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
               onChange={(event) => setDraft(event.target.value)}
             />
           </label>
-          {wrong && <p className="error">Invalid JSON: {wrong}</p>}
+          {wrong && <p className="error">{words.invalidJson(wrong)}</p>}
           <div className="buttons">
             <button type="button" className="primary" disabled={busy} onClick={allowEdited}>
-              Allow edited call
+              {words.allowEdited}
             </button>
             <button type="button" onClick={back}>
-              Back
+              {catalogue.common.back}
             </button>
           </div>
         </div>
@@ -98,7 +101,7 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
       {open === "deny" && (
         <div className={styles.formPart} ref={part}>
           <label>
-            Reason (sent to the agent)
+            {words.reason}
             <textarea
               ref={takeFocus}
               value={reason}
@@ -113,17 +116,17 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
               disabled={busy}
               onClick={() => answer({ answer: "deny", message: reason, stop: false })}
             >
-              Deny and continue
+              {words.denyContinue}
             </button>
             <button
               type="button"
               disabled={busy}
               onClick={() => answer({ answer: "deny", message: reason, stop: true })}
             >
-              Deny and stop
+              {words.denyStop}
             </button>
             <button type="button" onClick={back}>
-              Back
+              {catalogue.common.back}
             </button>
           </div>
         </div>
@@ -139,48 +142,48 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
             type="button"
             className="primary"
             data-key="y"
-            title="Key: y"
+            title={words.key("y")}
             disabled={busy || !mayAllow}
             onClick={() => answer({ answer: "allow", scope: "once" })}
           >
-            Allow once
+            {words.allowOnce}
           </button>
           <button
             type="button"
             data-key="s"
-            title="Key: s"
+            title={words.key("s")}
             disabled={busy || !mayAllow}
             onClick={(event) => openLasting("session", event.currentTarget)}
           >
-            Allow for session …
+            {words.allowSession}
           </button>
           <button
             type="button"
             data-key="a"
-            title="Key: a"
+            title={words.key("a")}
             disabled={busy || !mayAllow}
             onClick={(event) => openLasting("always", event.currentTarget)}
           >
-            Always allow …
+            {words.allowAlways}
           </button>
           <button
             type="button"
             data-key="e"
-            title="Key: e"
+            title={words.key("e")}
             disabled={busy || !mayAllow}
             onClick={() => setOpen("edit")}
           >
-            Edit …
+            {words.edit}
           </button>
           <button
             type="button"
             className="danger"
             data-key="n"
-            title="Key: n"
+            title={words.key("n")}
             disabled={busy}
             onClick={() => setOpen("deny")}
           >
-            Deny …
+            {words.deny}
           </button>
         </div>
       )}

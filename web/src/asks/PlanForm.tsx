@@ -1,12 +1,14 @@
 import { useEffect, useRef, useState } from "react";
 import { Markdown } from "../markdown/Markdown";
+import { text as catalogue } from "../text";
 import { takeFocus } from "../ui/focus";
-import { plural } from "../ui/format";
 import { withMarks } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
 import styles from "./asks.module.css";
 import { guard, OPEN_CARD } from "./keyGuard";
+
+const words = catalogue.asks.plan;
 
 interface Comment {
   about: string;
@@ -64,7 +66,7 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
     answer({ answer: "plan", choice, feedback });
   return (
     <>
-      {parts.length === 0 && <p className="muted">The CLI sent an empty plan.</p>}
+      {parts.length === 0 && <p className="muted">{words.empty}</p>}
       <div className={styles.plan}>
         {parts.map((part, index) => (
           <div key={index} className={styles.part}>
@@ -74,13 +76,16 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
               className={`ghost small ${styles.comment}`}
               onClick={() => setAsking({ part: index })}
             >
-              {comments[index]?.trim() ? "1 comment" : "Comment"}
-              <span className="visually-hidden"> on: {withMarks(part.slice(0, 60))}</span>
+              {comments[index]?.trim() ? words.oneComment : words.comment}
+              <span className="visually-hidden">
+                {" "}
+                {words.commentOn(withMarks(part.slice(0, 60)))}
+              </span>
             </button>
             {(asking?.part === index || comments[index]?.trim()) && (
               <textarea
                 ref={asking?.part === index ? field : undefined}
-                aria-label={`Your comment on part ${index + 1}`}
+                aria-label={words.yourComment(index + 1)}
                 rows={2}
                 value={comments[index] ?? ""}
                 // A focused field stays open, even while it is empty.
@@ -92,7 +97,7 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
         ))}
       </div>
       <label className={styles.formPart}>
-        Feedback for the agent
+        {words.feedback}
         <textarea rows={2} value={more} onChange={(event) => setMore(event.target.value)} />
       </label>
       <div className="buttons">
@@ -100,55 +105,53 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
           type="button"
           className="primary"
           data-key="1"
-          data-twice="approve the plan and accept edits"
-          title="Key: 1, twice"
+          data-twice={words.twice.auto}
+          title={words.key("1")}
           disabled={busy}
           onClick={() => choose("auto")}
         >
-          Approve, accept edits
+          {words.auto}
         </button>
         <button
           type="button"
           data-key="2"
-          data-twice="approve the plan and be asked for each call"
-          title="Key: 2, twice"
+          data-twice={words.twice.manual}
+          title={words.key("2")}
           disabled={busy}
           onClick={() => choose("manual")}
         >
-          Approve, ask for each call
+          {words.manual}
         </button>
         <button
           type="button"
           data-key="3"
-          data-twice="approve the plan in a new conversation"
-          title="Key: 3, twice"
+          data-twice={words.twice.fresh}
+          title={words.key("3")}
           disabled={busy}
           onClick={() => choose("fresh")}
         >
-          Approve in a new conversation
+          {words.fresh}
         </button>
         <button
           type="button"
           data-key="4"
-          data-twice="send your comments back"
-          title="Key: 4, twice. Sends your comments back"
+          data-twice={words.twice.revise}
+          title={words.reviseKey("4")}
           disabled={busy || !feedback}
           onClick={() => choose("revise")}
         >
-          {given.length
-            ? `Keep planning, with ${plural(given.length, "comment")}`
-            : "Keep planning"}
+          {words.revise(given.length)}
         </button>
         <button
           type="button"
           className="danger"
           data-key="5"
-          data-twice="reject the plan"
-          title="Key: 5, twice"
+          data-twice={words.twice.reject}
+          title={words.key("5")}
           disabled={busy}
           onClick={() => choose("reject")}
         >
-          Reject
+          {words.reject}
         </button>
       </div>
     </>

@@ -1,10 +1,13 @@
 import { useState } from "react";
 import { lookup } from "../state/lookup";
+import { text as catalogue } from "../text";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
 import styles from "./asks.module.css";
 import { type Question, questionsOf } from "./request";
+
+const words = catalogue.asks;
 
 /** By the text of the question. */
 type Picked = Readonly<Record<string, { labels: string[]; other: string }>>;
@@ -87,10 +90,10 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
             </label>
           ))}
           <label className={styles.option}>
-            <span className="visually-hidden">Other answer to: {withMarks(one.question)}</span>
+            <span className="visually-hidden">{words.otherTo(withMarks(one.question))}</span>
             <input
               type="text"
-              placeholder="Other …"
+              placeholder={words.other}
               value={lookup(picked, one.question)?.other ?? ""}
               onChange={(event) => write(one, event.target.value)}
             />
@@ -103,14 +106,14 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
           className="primary"
           disabled={busy || Object.keys(answers).length < questions.length}
         >
-          Answer
+          {words.answer}
         </button>
         <button
           type="button"
           disabled={busy}
           onClick={() => answer({ answer: "skip", message: "" })}
         >
-          Skip
+          {words.skip}
         </button>
       </div>
     </form>

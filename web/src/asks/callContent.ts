@@ -2,6 +2,7 @@
 import { editRows, linesOf, type Row } from "../session/Diff";
 import { type JsonObject, text } from "../state/contentBlocks";
 import { editsOf, type FileEdit } from "../state/tools";
+import { text as catalogue } from "../text";
 import { cutAt, segmentsOf } from "../ui/marks";
 
 /** A part of a card, in the order in which they are shown. */
@@ -33,11 +34,9 @@ const SHOWN: ReadonlyMap<string, readonly string[]> = new Map([
   ["NotebookEdit", ["notebook_path", "new_source"]],
 ]);
 
-const WARNINGS: ReadonlyMap<string, string> = new Map([
-  ["dangerouslyDisableSandbox", "runs outside the sandbox"],
-  ["edit_mode", "replaces, inserts or deletes the cell"],
-  ["replace_all", "replaces every occurrence"],
-]);
+const WARNINGS: ReadonlyMap<string, string> = new Map(
+  Object.entries(catalogue.asks.memberWarnings),
+);
 const UNSAFE = /danger|sandbox|bypass|permission|unsafe|force|mode$/i;
 
 /**
@@ -85,7 +84,7 @@ function isWhole(name: string, value: unknown): boolean {
 
 function warningOf(name: string, value: unknown): string | undefined {
   if (value === false || value === null || value === "") return undefined;
-  return WARNINGS.get(name) ?? (UNSAFE.test(name) ? "may make the call less safe" : undefined);
+  return WARNINGS.get(name) ?? (UNSAFE.test(name) ? catalogue.asks.lessSafe : undefined);
 }
 
 /** How many lines are hidden while each part and member shows at most so many. */

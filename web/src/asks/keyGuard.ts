@@ -8,6 +8,7 @@
 //
 // The guard knows the DOM and the clock; it knows no hub, no React and no answers: a card marks its
 // buttons with `data-key`, and with `data-twice` (the end of "Press A again to …").
+import { text as catalogue } from "../text";
 import { keysEnabled } from "../ui/preferences";
 
 /** In milliseconds: how long nothing was typed and nothing moved before a key answers. */
@@ -97,7 +98,7 @@ export class KeyGuard {
   /** The hint on this card for a key that must be pressed a second time. */
   hint(card: HTMLElement | null): string {
     if (!this.pending || card === null || this.card !== card) return "";
-    return `Press ${this.pending.key.toUpperCase()} again to ${this.pending.words}`;
+    return catalogue.asks.pressAgain(this.pending.key.toUpperCase(), this.pending.words);
   }
 
   /** Whether this card is the one that a person is in. */

@@ -3,6 +3,7 @@ import type { AskOpened } from "../api/types";
 import { relativeTo } from "../session/relativePath";
 import { isObject, type JsonObject, text } from "../state/contentBlocks";
 import { lookup } from "../state/lookup";
+import { text as catalogue } from "../text";
 
 export interface Option {
   label: string;
@@ -41,7 +42,7 @@ export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   const path = relativeTo(text(request.blocked_path), folder);
   // The CLI repeats the reason that the hub's hook gave it.
   const said = [...(opened.reasons ?? []), request.decision_reason].map(text);
-  if (path) said.push(`path: ${path}`);
+  if (path) said.push(catalogue.asks.path(path));
   return [...new Set(said.filter(Boolean))];
 }
 
@@ -69,34 +70,22 @@ function suggestionsOf(opened: AskOpened): unknown[] {
   return Array.isArray(request.permission_suggestions) ? request.permission_suggestions : [];
 }
 
-const PLACES: Record<string, string> = {
-  session: "for this session",
-  cliArg: "for this session",
-  localSettings: "in this project, for you (.claude/settings.local.json)",
-  projectSettings: "in this project, for everybody (.claude/settings.json)",
-  userSettings: "everywhere, for you (~/.claude/settings.json)",
-};
-
-const RULE_CHANGES: Record<string, string> = {
-  addRules: "add to the CLI's own rules:",
-  replaceRules: "replace the CLI's own rules by:",
-  removeRules: "remove from the CLI's own rules:",
-};
+const words = catalogue.asks.changes;
 
 function changeText(given: unknown): string {
   if (!isObject(given)) return JSON.stringify(given);
   const type = text(given.type);
-  const place = lookup(PLACES, text(given.destination)) ?? `in ${text(given.destination)}`;
+  const place =
+    lookup(words.places, text(given.destination)) ?? words.inPlace(text(given.destination));
   if (type === "setMode") {
     const mode = text(given.mode);
-    const meaning = mode === "acceptEdits" ? " (accept all file edits)" : "";
-    return `switch to the mode ${mode}${meaning} ${place}`;
+    return words.mode(mode, mode === "acceptEdits", place);
   }
   if (Array.isArray(given.directories)) {
-    const verb = type === "addDirectories" ? "let it work in" : "no longer let it work in";
+    const verb = type === "addDirectories" ? words.addFolders : words.removeFolders;
     return `${verb} ${given.directories.map(text).join(", ")} ${place}`;
   }
-  const verb = lookup(RULE_CHANGES, type);
+  const verb = lookup(words.rules, type);
   if (!verb || !Array.isArray(given.rules)) return JSON.stringify(given);
   const rules = ruleTexts(given).join(", ");
   return `${verb} ${text(given.behavior)} ${rules}, ${place}`;

@@ -1,8 +1,8 @@
 import { useState } from "react";
 import type { Answer, Ask } from "../api/types";
 import { store } from "../state/store";
+import { text } from "../text";
 import { takeFocus } from "../ui/focus";
-import { plural } from "../ui/format";
 import { undoSeconds } from "../ui/preferences";
 import { useEscape } from "../ui/useEscape";
 import styles from "./inbox.module.css";
@@ -16,19 +16,20 @@ export function BulkBar(props: {
   const [denying, setDenying] = useState(false);
   const [reason, setReason] = useState("");
   useEscape(true, denying ? () => setDenying(false) : props.onDone);
-  const count = plural(props.asks.length, "call");
+  const words = text.inbox;
+  const count = props.asks.length;
   const answerAll = (answer: Answer): void => {
     // More than one call at once: there is a moment to take each of them back.
     for (const ask of props.asks) store.asks.hold(ask, answer, undoSeconds());
     props.onDone();
   };
   return (
-    <fieldset className={styles.bulk} aria-label="Answer the selected calls">
-      <p role="status">{count} selected</p>
+    <fieldset className={styles.bulk} aria-label={words.answerSelected}>
+      <p role="status">{words.selected(count)}</p>
       {denying ? (
         <>
           <label className="field">
-            Reason (sent to each agent)
+            {words.reason}
             <textarea
               ref={takeFocus}
               rows={2}
@@ -42,10 +43,10 @@ export function BulkBar(props: {
               className="danger"
               onClick={() => answerAll({ answer: "deny", message: reason, stop: false })}
             >
-              Deny {count}
+              {words.deny(count)}
             </button>
             <button type="button" onClick={() => setDenying(false)}>
-              Back
+              {text.common.back}
             </button>
           </div>
         </>
@@ -56,13 +57,13 @@ export function BulkBar(props: {
             className="primary"
             onClick={() => answerAll({ answer: "allow", scope: "once" })}
           >
-            Allow {count} once
+            {words.allow(count)}
           </button>
           <button type="button" className="danger" onClick={() => setDenying(true)}>
-            Deny {count} …
+            {words.denyWith(count)}
           </button>
           <button type="button" onClick={props.onDone}>
-            Clear selection
+            {words.clear}
           </button>
         </div>
       )}

@@ -8,6 +8,7 @@ import { jumpReached, useJumpTarget } from "../session/jumpToAsk";
 import { WorkingDirectory } from "../session/relativePath";
 import { folderOf, nameOf, projectOf } from "../state/sessions";
 import { useAppState, useRights } from "../state/store";
+import { text } from "../text";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
@@ -29,12 +30,12 @@ export default function Inbox() {
   const toggle = (ask: string): void =>
     setChosen(selected.includes(ask) ? selected.filter((one) => one !== ask) : [...selected, ask]);
   return (
-    <section className={styles.inbox} aria-label="Waiting for you" ref={place}>
-      <h1 tabIndex={-1}>Waiting for you · {asks.length}</h1>
+    <section className={styles.inbox} aria-label={text.inbox.title} ref={place}>
+      <h1 tabIndex={-1}>{text.inbox.heading(asks.length)}</h1>
       <ol>
         {asks.map((ask) => (
           <li key={ask.opened.ask}>
-            <ErrorBoundary what="question" raw={ask.opened}>
+            <ErrorBoundary what={text.app.things.question} raw={ask.opened}>
               <Question
                 ask={ask}
                 session={sessions.get(ask.session)}
@@ -66,7 +67,9 @@ function Question(props: {
         {(props.selectable || props.selected) && (
           <label>
             <input type="checkbox" checked={props.selected} onChange={props.onSelect} />
-            <span className="visually-hidden">Select {withMarks(askTitle(ask.opened))}</span>
+            <span className="visually-hidden">
+              {text.inbox.select(withMarks(askTitle(ask.opened)))}
+            </span>
           </label>
         )}
         <Link href={`/s/${encodeURIComponent(ask.session)}`}>

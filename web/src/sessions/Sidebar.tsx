@@ -1,3 +1,18 @@
+import {
+  CalendarClock,
+  ChartColumn,
+  Inbox as InboxIcon,
+  Keyboard,
+  type LucideIcon,
+  Pin,
+  PinOff,
+  Plus,
+  Repeat,
+  Search,
+  Server,
+  Settings,
+  ShieldCheck,
+} from "lucide-react";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
@@ -8,8 +23,10 @@ import { groupSessions, type Show } from "../state/groups";
 import { isUnread } from "../state/readMarks";
 import { nameOf } from "../state/sessions";
 import { useAppState } from "../state/store";
+import { text } from "../text";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
-import { ago, cost, elapsed, plural } from "../ui/format";
+import { ago, cost, elapsed } from "../ui/format";
+import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import { useNow } from "../ui/useNow";
@@ -20,12 +37,7 @@ const NewSession = lazy(() =>
   import("./NewSession").then((module) => ({ default: module.NewSession })),
 );
 
-const FILTERS: Record<Show, string> = {
-  active: "Active",
-  waiting: "Waiting",
-  all: "All",
-  archived: "Archived",
-};
+const words = text.sessions;
 
 /** The list of sessions, one line for each, and the ways to all pages. */
 export function Sidebar() {
@@ -33,54 +45,56 @@ export function Sidebar() {
   const listed = useAppState((state) => state.listed);
   const mayManage = useAppState((state) => state.me?.rights.includes("manage") ?? false);
   const [show, setShow] = useState<Show>("all");
-  const [words, setWords] = useState("");
+  const [wanted, setWanted] = useState("");
   const [creating, setCreating] = useState(false);
   const [pins, pin] = usePins();
   const groups = useMemo(
-    () => groupSessions([...sessions.values()], show, words, pins),
-    [sessions, show, words, pins],
+    () => groupSessions([...sessions.values()], show, wanted, pins),
+    [sessions, show, wanted, pins],
   );
   const families = useMemo(() => familiesOf(sessions.values()), [sessions]);
   return (
-    <aside aria-label="Sessions">
-      <header className={styles.top}>
+    <aside aria-label={words.sessions}>
+      <header className={styles.top} data-part="top">
         <Link href="/" className={styles.name}>
-          Quarterdeck
+          <img src="/icon.svg" width={22} height={22} alt="" />
+          {text.app.name}
         </Link>
         {mayManage && (
           <button type="button" className="primary small" onClick={() => setCreating(true)}>
-            New session
+            <Icon of={Plus} size={14} />
+            {words.create}
           </button>
         )}
       </header>
-      <Pages />
+      <InboxLink />
       <div className={styles.filters} data-part="filters">
         <input
           type="search"
-          placeholder="Filter"
-          aria-label="Filter sessions"
-          value={words}
-          onChange={(event) => setWords(event.target.value)}
+          placeholder={words.filter}
+          aria-label={words.filterSessions}
+          value={wanted}
+          onChange={(event) => setWanted(event.target.value)}
         />
         <select
-          aria-label="Sessions to show"
+          aria-label={words.toShow}
           value={show}
           onChange={(event) => setShow(event.target.value as Show)}
         >
-          {Object.entries(FILTERS).map(([key, word]) => (
+          {Object.entries(words.filters).map(([key, word]) => (
             <option key={key} value={key}>
               {word}
             </option>
           ))}
         </select>
       </div>
-      <nav className={styles.sessionList} data-part="list" aria-label="All sessions">
+      <nav className={styles.sessionList} data-part="list" aria-label={words.all}>
         {groups.map(([place, sessions]) => (
           <section key={place}>
             <PlaceHeading place={place} />
             <ul>
               {sessions.map((session) => (
-                <ErrorBoundary key={session.session} what="session" raw={session}>
+                <ErrorBoundary key={session.session} what={text.app.things.session} raw={session}>
                   <Row
                     session={session}
                     members={families.get(session.spec.family ?? "") ?? [session]}
@@ -93,17 +107,18 @@ export function Sidebar() {
           </section>
         ))}
         {listed && groups.length === 0 && (
-          <p className="empty-state">
+          <p className={styles.none}>
             {sessions.size ? (
-              "No sessions match the filter."
+              words.noMatch
             ) : (
               <>
-                No sessions yet. Click New session, or run <code>quarterdeck new</code>
+                {words.none} <code>{words.noneCommand}</code>
               </>
             )}
           </p>
         )}
       </nav>
+      <Pages />
       {creating && (
         <Suspense fallback={null}>
           <NewSession onClose={() => setCreating(false)} />
@@ -113,37 +128,52 @@ export function Sidebar() {
   );
 }
 
-const PAGES: [string, string][] = [
-  ["/search", "Search"],
-  ["/usage", "Usage"],
-  ["/loops", "Loops"],
-  ["/schedules", "Schedules"],
-  ["/policy", "Policy"],
-  ["/machines", "Machines"],
-  ["/settings", "Settings"],
+const PAGES: [string, string, LucideIcon][] = [
+  ["/search", words.pages.search, Search],
+  ["/usage", words.pages.usage, ChartColumn],
+  ["/policy", words.pages.policy, ShieldCheck],
+  ["/loops", words.pages.loops, Repeat],
+  ["/schedules", words.pages.schedules, CalendarClock],
+  ["/machines", words.pages.machines, Server],
+  ["/settings", words.pages.settings, Settings],
 ];
 
-function Pages() {
+function InboxLink() {
   const [location] = useLocation();
   const waiting = useAppState((state) => state.asks.size);
   return (
-    <nav className={styles.pages} aria-label="Pages">
+    <nav className={styles.inbox} data-part="inbox" aria-label={words.inbox}>
       <Link
         href="/"
-        className={styles.inbox}
         data-waiting={waiting || undefined}
         aria-current={location === "/" ? "page" : undefined}
       >
-        Inbox{waiting > 0 && ` · ${waiting}`}
-        {waiting > 0 && <span className="visually-hidden"> waiting for you</span>}
+        <Icon of={InboxIcon} />
+        {words.inbox}
+        {waiting > 0 && (
+          <span className={styles.count}>
+            {waiting}
+            <span className="visually-hidden"> {words.waitingForYou}</span>
+          </span>
+        )}
       </Link>
-      {PAGES.map(([href, word]) => (
+    </nav>
+  );
+}
+
+function Pages() {
+  const [location] = useLocation();
+  return (
+    <nav className={styles.pages} data-part="pages" aria-label={words.pages.title}>
+      {PAGES.map(([href, word, icon]) => (
         <Link key={href} href={href} aria-current={location === href ? "page" : undefined}>
-          {word}
+          <Icon of={icon} />
+          <span>{word}</span>
         </Link>
       ))}
-      <button type="button" className="ghost small" onClick={showKeys}>
-        Keys
+      <button type="button" className="ghost" onClick={showKeys}>
+        <Icon of={Keyboard} />
+        <span>{words.pages.keys}</span>
       </button>
     </nav>
   );
@@ -197,8 +227,8 @@ function Row(props: {
   const unread = !here && isNew && session.state !== "starting";
   const doing = doingOf(session, unread);
   const facts = [
-    session.queued > 0 && `${session.queued} queued`,
-    family.length > 0 && plural(family.length, "session"),
+    session.queued > 0 && words.queued(session.queued),
+    family.length > 0 && words.members(family.length),
     todoProgress(session),
     familyCost(members) > 0 && cost(familyCost(members)),
     doing.since === undefined
@@ -214,7 +244,7 @@ function Row(props: {
         <StateDot doing={doing} />
         <span className={styles.title} title={withMarks(name)}>
           <Marked text={name} />
-          {unread && <span className="visually-hidden"> (unread)</span>}
+          {unread && <span className="visually-hidden"> {words.unread}</span>}
         </span>
         <span className={styles.doing} data-tone={doing.tone} title={doing.hint}>
           {doing.what === undefined ? doing.label : <Marked text={doing.what} code />}
@@ -227,7 +257,7 @@ function Row(props: {
       </Link>
       {family.length > 0 && (
         <details className={styles.family}>
-          <summary>Turns of the loop</summary>
+          <summary>{words.turns}</summary>
           <ul>
             {family.map((member) => (
               <li key={member.session}>
@@ -242,12 +272,12 @@ function Row(props: {
       )}
       <button
         type="button"
-        className={`ghost small ${styles.pin}`}
+        className={`ghost icon-button ${styles.pin}`}
         aria-pressed={pinned !== undefined}
-        aria-label={`${pinned ? "Unpin" : "Pin"} ${withMarks(name)}`}
+        aria-label={(pinned ? words.unpin : words.pin)(withMarks(name))}
         onClick={() => props.onPin((pinned ?? members[0] ?? session).session)}
       >
-        {pinned ? "★" : "☆"}
+        <Icon of={pinned ? PinOff : Pin} size={14} />
       </button>
     </li>
   );

@@ -1,3 +1,4 @@
+import { X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { isUnread } from "../state/readMarks";
@@ -14,6 +15,8 @@ import {
   splitTab,
   tabOfPath,
 } from "../state/tabs";
+import { text } from "../text";
+import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import { SessionBadge, StateBadge } from "../ui/StateBadge";
@@ -70,7 +73,7 @@ export function Tabs() {
     if (left.every((one) => splitTab(one).session !== session)) store.open.close(session);
   };
   return (
-    <nav className={styles.bar} aria-label="Open sessions">
+    <nav className={styles.bar} aria-label={text.sessions.open}>
       <ul>
         {shown.map((id) => (
           <Tab key={id} id={id} here={id === here} onClose={() => close(id)} />
@@ -86,7 +89,8 @@ function Tab({ id, here, onClose }: { id: string; here: boolean; onClose: () => 
   const isNew = useAppState((state) => isUnread(state, sessionId));
   if (!session) return null;
   const unread = !here && isNew && conversation === undefined;
-  const name = conversation === undefined ? nameOf(session) : `${nameOf(session)} (earlier)`;
+  const name =
+    conversation === undefined ? nameOf(session) : text.sessions.earlier(nameOf(session));
   return (
     <li data-here={here || undefined} data-unread={unread || undefined}>
       <Link href={pathOfTab(id)} aria-current={here ? "page" : undefined}>
@@ -98,15 +102,15 @@ function Tab({ id, here, onClose }: { id: string; here: boolean; onClose: () => 
         <span className={styles.title}>
           <Marked text={name} />
         </span>
-        {unread && <span className="visually-hidden"> (unread)</span>}
+        {unread && <span className="visually-hidden"> {text.sessions.unread}</span>}
       </Link>
       <button
         type="button"
-        className="ghost small"
-        aria-label={`Close tab ${withMarks(name)}`}
+        className="ghost icon-button"
+        aria-label={text.sessions.closeTab(withMarks(name))}
         onClick={onClose}
       >
-        ✕
+        <Icon of={X} size={14} />
       </button>
     </li>
   );

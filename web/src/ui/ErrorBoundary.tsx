@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from "react";
+import { text } from "../text";
 
 interface Props {
   /** What could not be displayed, for people: "entry", "question", "page". */
@@ -33,12 +34,11 @@ export function RenderError(props: { what: string; raw?: unknown; error: unknown
   return (
     <div className="render-error">
       <p>
-        This {props.what} could not be displayed:{" "}
-        <span className="muted">{messageOf(props.error)}</span>
+        {text.app.notDisplayed(props.what)} <span className="muted">{messageOf(props.error)}</span>
       </p>
       {props.raw !== undefined && (
         <details>
-          <summary>Raw JSON</summary>
+          <summary>{text.app.rawJson}</summary>
           <pre className="raw" tabIndex={0}>
             {json(props.raw)}
           </pre>
@@ -53,7 +53,7 @@ function messageOf(error: unknown): string {
   try {
     return error instanceof Error ? error.message : String(error);
   } catch {
-    return "unknown error";
+    return text.app.unknownError;
   }
 }
 
@@ -63,6 +63,6 @@ function json(raw: unknown): string {
   try {
     return (JSON.stringify(raw, null, 2) ?? String(raw)).slice(0, LONGEST);
   } catch (error) {
-    return `This is not JSON: ${messageOf(error)}`;
+    return text.app.notJson(messageOf(error));
   }
 }

@@ -1,8 +1,6 @@
 import { memo, type ReactNode, useMemo } from "react";
+import { text as words } from "../text";
 import { type Segment, segmentsOf } from "./marks";
-
-/** The tooltip of a mark. */
-const HINT = "Invisible in the text itself";
 
 /** One mark. It names the character in words; its colour only makes it easier to find. */
 export function Mark({ segment }: { segment: Segment }) {
@@ -10,7 +8,7 @@ export function Mark({ segment }: { segment: Segment }) {
     <span
       className="hidden-mark"
       data-true={segment.text}
-      title={segment.like ? `Looks like ${segment.like}, and is another character` : HINT}
+      title={segment.like ? words.app.looksLike(segment.like) : words.app.invisible}
     >
       {segment.mark}
     </span>

@@ -2,6 +2,7 @@ import { useEffect, useRef } from "react";
 import { askTitle } from "../asks/request";
 import { nameOf } from "../state/sessions";
 import { store, useAppState } from "../state/store";
+import { text } from "../text";
 import { withMarks } from "./marks";
 import { isEnabled, playSound } from "./preferences";
 import { renewPush } from "./push";
@@ -14,7 +15,7 @@ export function Notifications() {
     if (isEnabled("push")) void renewPush();
   }, []);
   useEffect(() => {
-    document.title = asks.size ? `(${asks.size}) Quarterdeck` : "Quarterdeck";
+    document.title = asks.size ? text.app.titleWaiting(asks.size) : text.app.name;
     if ("setAppBadge" in navigator) void navigator.setAppBadge(asks.size).catch(() => undefined);
     const before = known.current;
     known.current = new Set(asks.keys());
@@ -26,7 +27,7 @@ export function Notifications() {
     for (const ask of fresh) {
       const session = store.get().sessions.get(ask.session);
       const note = new Notification(
-        `${session ? nameOf(session) : "An agent"} is waiting for you`,
+        text.app.isWaiting(session ? nameOf(session) : text.app.anAgent),
         {
           body: withMarks(askTitle(ask.opened)),
           tag: ask.opened.ask,

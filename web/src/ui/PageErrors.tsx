@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { text } from "../text";
 import { dismiss, getPageErrors, subscribePageErrors } from "./pageErrors";
 
 /** Errors that no component has shown. */
@@ -6,14 +7,14 @@ export function PageErrors() {
   const errors = useSyncExternalStore(subscribePageErrors, getPageErrors);
   return (
     <div className="page-errors" role="alert">
-      {errors.map(({ text, count }) => (
-        <p key={text}>
+      {errors.map(({ text: said, count }) => (
+        <p key={said}>
           <span>
-            {text}
-            {count > 1 && ` (${count} times)`}
+            {said}
+            {count > 1 && ` ${text.app.times(count)}`}
           </span>
-          <button type="button" className="small" onClick={() => dismiss(text)}>
-            Dismiss
+          <button type="button" className="small" onClick={() => dismiss(said)}>
+            {text.app.dismiss}
           </button>
         </p>
       ))}

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { text } from "../text";
 
 /** A table that scrolls sideways when it is too wide for the page. */
 export function Table({ heads, children }: { heads: readonly string[]; children: ReactNode }) {
@@ -21,12 +22,17 @@ export function Table({ heads, children }: { heads: readonly string[]; children:
 }
 
 /** The head of the column with each row's buttons; only screen readers hear it. */
-export const ACTIONS = "actions";
+export const ACTIONS = text.app.actions;
 
 export function RevokeButton({ what, onClick }: { what: string; onClick: () => void }) {
   return (
-    <button type="button" className="small danger" aria-label={`Revoke ${what}`} onClick={onClick}>
-      Revoke
+    <button
+      type="button"
+      className="small danger"
+      aria-label={text.app.revokeWhat(what)}
+      onClick={onClick}
+    >
+      {text.app.revoke}
     </button>
   );
 }

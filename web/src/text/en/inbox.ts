@@ -1,3 +1,16 @@
-/** Texts of the web app: inbox. */
+/** Texts of the web app: the inbox. */
 
-export const inbox = {};
+const calls = (count: number): string => (count === 1 ? "1 call" : `${count} calls`);
+
+export const inbox = {
+  title: "Waiting for you",
+  heading: (count: number) => `Waiting for you · ${count}`,
+  select: (title: string) => `Select ${title}`,
+  answerSelected: "Answer the selected calls",
+  selected: (count: number) => `${calls(count)} selected`,
+  reason: "Reason (sent to each agent)",
+  deny: (count: number) => `Deny ${calls(count)}`,
+  denyWith: (count: number) => `Deny ${calls(count)} …`,
+  allow: (count: number) => `Allow ${calls(count)} once`,
+  clear: "Clear selection",
+};

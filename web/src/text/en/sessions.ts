@@ -1,3 +1,36 @@
-/** Texts of the web app: sessions. */
+/** Texts of the web app: the list of sessions, and the tabs. */
 
-export const sessions = {};
+export const sessions = {
+  sessions: "Sessions",
+  all: "All sessions",
+  create: "New session",
+  filter: "Filter",
+  filterSessions: "Filter sessions",
+  toShow: "Sessions to show",
+  filters: { active: "Active", waiting: "Waiting", all: "All", archived: "Archived" },
+  noMatch: "No sessions match the filter.",
+  none: "No sessions yet. Click New session, or run",
+  noneCommand: "quarterdeck new",
+  inbox: "Inbox",
+  waitingForYou: "waiting for you",
+  pages: {
+    title: "Pages",
+    search: "Search",
+    usage: "Usage",
+    policy: "Policy",
+    loops: "Loops",
+    schedules: "Schedules",
+    machines: "Machines",
+    settings: "Settings",
+    keys: "Keys",
+  },
+  queued: (count: number) => `${count} queued`,
+  members: (count: number) => (count === 1 ? "1 session" : `${count} sessions`),
+  unread: "(unread)",
+  turns: "Turns of the loop",
+  pin: (name: string) => `Pin ${name}`,
+  unpin: (name: string) => `Unpin ${name}`,
+  open: "Open sessions",
+  earlier: (name: string) => `${name} (earlier)`,
+  closeTab: (name: string) => `Close tab ${name}`,
+};
