@@ -1,4 +1,4 @@
-"""Reviewing changes: against the start of a session, one file at a time, undone, committed, pushed."""
+"""Reviewing changes: compared to a session's start, file by file, undone, committed, pushed."""
 
 from __future__ import annotations
 

@@ -313,8 +313,12 @@ def _notice(event: ev.Event, at: int) -> Notice | None:
         case ev.SandboxRefused(access=access, target=target):
             verb = {"write": "write", "read": "read", "connect": "connect to"}.get(access, access)
             return notice(f"the sandbox refused to {verb} {one_line(target, REASON)}", "warn")
-        case ev.WorktreeSettled(text=text, by=by):
+        case ev.WorktreeSettled(text=text, by=by) | ev.FolderChanged(text=text, by=by):
             return notice(f"{one_line(text, 500)} ({one_line(by, NAME)})")
+        case ev.SessionRewound(by=by, files=files, conversation=conversation):
+            both = {"the files": files, "the conversation": conversation}
+            what = " and ".join(name for name, is_so in both.items() if is_so)
+            return notice(f"{one_line(by, NAME)} went back with {what} to before a prompt")
         case ev.SaidBroken(error=error):
             return notice(f"a line of the CLI could not be read: {one_line(error)}", "bad")
         case ev.Noted(level=level, text=text):

@@ -22,8 +22,10 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.hub import session_answers, session_commands
 from quarterdeck.hub.agent_tokens import agent_token, read_agent_token
 from quarterdeck.hub.api import Deltas, MachineView, Piece
+from quarterdeck.hub.checkpoints import find_checkpoint
 from quarterdeck.hub.cli_access import CliAccess
 from quarterdeck.hub.cli_tokens import CliTokens
+from quarterdeck.hub.closed_files import ClosedFiles
 from quarterdeck.hub.ended_asks import waiting_asks
 from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.lines import take_content
@@ -35,7 +37,9 @@ from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.sandbox import owners_rules, sandbox_request
 from quarterdeck.hub.permissions.service import PolicyService
-from quarterdeck.hub.ports import DIALLED, Machines, RunPort
+from quarterdeck.hub.ports import DIALLED, PROGRAM, Machines, RunPort
+from quarterdeck.hub.programs import Dialler, Programs
+from quarterdeck.hub.reviews import Reviews
 from quarterdeck.hub.runners import LOCAL, Runners
 from quarterdeck.hub.session import Session, check_machine
 from quarterdeck.hub.session_commands import HANDLERS
@@ -53,6 +57,7 @@ from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import Event, PromptQueued, RunStarting, SessionCreated
+from quarterdeck.protocol.runner_frames import Program
 from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.runtime.tasks import background_tasks
@@ -76,6 +81,7 @@ class _AllMachines:
         self,
         runners: Runners,
         dialled: InboundClis,
+        programs: Programs,
         run_env: Callable[[str], Mapping[str, str]],
         sandbox: Callable[[str, SessionSpec], SandboxRequest],
         agent_token: Callable[[str, str], str],
@@ -83,6 +89,7 @@ class _AllMachines:
         self._runners = runners
         self._agent_token = agent_token
         self._dialled = dialled
+        self._programs = programs
         self._run_env = run_env
         self._sandbox = sandbox
 
@@ -98,6 +105,8 @@ class _AllMachines:
         """Take hold of a run where it is."""
         if machine == DIALLED:
             return self._dialled.attach(run, session, said=said)
+        if machine == PROGRAM:
+            return self._programs.attach(run, session, said=said)
         return self._runners.attach(run, session, machine, said=said)
 
 
@@ -118,6 +127,7 @@ class Hub:
         now: Callable[[], float] = time.time,
         policies: Policies | None = None,
         elsewhere: TranscriptInUse | None = None,
+        check_program: Callable[[str], Dialler | None] = lambda _: None,
     ) -> None:
         """`run_env` gives variables for the CLI of a run, by its id."""
         self._elsewhere = elsewhere
@@ -126,9 +136,13 @@ class Hub:
         tokens = cli_tokens or CliTokens(self._secret)
         self.dialled = InboundClis(tokens, self._owner, self._adopt, self._said_at_root)
         self.cli_access = CliAccess(self.dialled, self.session, self._find)
+        self.programs = Programs(self._owner, check_program, self._adopt_program)
+        self.program_ask_seconds: float | None = None
+        """How long a question of a program's agent waits; None: without limit."""
         self._machines = machines or _AllMachines(
             self.runners,
             self.dialled,
+            self.programs,
             run_env,
             self._sandbox_of,
             lambda session, run: agent_token(self._secret, session, run),
@@ -141,7 +155,9 @@ class Hub:
         self.workers = Workers()
         self.policy = PolicyService(journal, self.policies, workers=self.workers)
         self._supervisor = Supervisor(limits, timeouts, now=now)
-        self.worktree_service = Worktrees(self.runners.requests, self._find)
+        closed = ClosedFiles(self.policies)
+        self.worktree_service = Worktrees(self.runners.requests, self._find, closed)
+        self.reviews = Reviews(self.runners.requests, self._find, closed)
 
     def change(self, *, limits: Limits | None = None, timeouts: Timeouts | None = None) -> None:
         """Have other limits, or more or less patience, from now on."""
@@ -300,6 +316,37 @@ class Hub:
             session, created, RunStarting(run=new_id(), machine=DIALLED, at_root=at_root)
         )
 
+    async def _adopt_program(self, hello: Program, by: str, address: str | None) -> bool:
+        """A program has connected: begin its session, or find it. False: its run is over.
+
+        What it began can be resumed by the runner at the same address, if there is one.
+        """
+        try:
+            session = await self._find(hello.session)
+        except NotFound:
+            session = self._sessions.keep(self._make(hello.session, None))
+        if session.known:
+            return session.view.run == hello.run
+        machine = self.runners.at(address) or PROGRAM
+        spec = SessionSpec(
+            directory=hello.directory,
+            machine=None if machine == LOCAL else machine,
+            name=hello.name or None,
+            model=hello.model,
+            mode=hello.mode,
+            skip_permissions=hello.skip_permissions,
+            restart="never",
+            ask_timeout=self.program_ask_seconds,
+        )
+        starting = RunStarting(
+            run=hello.run,
+            machine=PROGRAM,
+            mode=hello.mode,
+            skip_permissions=hello.skip_permissions,
+        )
+        await session_commands.adopt(session, SessionCreated(spec=spec, by=by), starting)
+        return session.view.run == hello.run
+
     async def _fork(self, command: cmd.ForkSession) -> Outcome:
         id_ = command.copy or new_id()
         if "." in id_:
@@ -313,11 +360,24 @@ class Hub:
         check_machine(spec, parent.session)
         created = SessionCreated(spec=spec, by=command.by, parent=parent.session)
         origin = Origin(cli_session=parent.cli_session, fork=True, at=command.at)
+        if command.before is not None:
+            origin = await self._before(parent, command.before)
         await self._begin(id_, created, [], origin)
         if command.name:
             rename = cmd.RenameSession(session=id_, name=command.name, by=command.by)
             await session_commands.rename(self._sessions[id_], rename)
         return Outcome(session=id_)
+
+    async def _before(self, parent: SessionView, prompt: str) -> Origin:
+        """Where a fork begins that has not seen a prompt of the parent."""
+        point = await find_checkpoint(
+            lambda after, limit: self._journal.read(parent.session, after=after, limit=limit),
+            prompt,
+        )
+        if point.before is None:
+            return Origin()
+        conversation = point.conversation or parent.cli_session
+        return Origin(cli_session=conversation, fork=True, at=point.before)
 
     async def _begin(
         self, id_: str, created: SessionCreated, more: list[Event], origin: Origin
@@ -456,6 +516,10 @@ class Hub:
         while True:
             await anyio.sleep(CLOCK_SECONDS)
             await self._tick_sessions()
+            try:
+                await self.programs.tick()
+            except QuarterdeckError as error:  # the next second tries again
+                log.error("programs: %s", error)
             try:
                 await self.policies.refresh()
             except OSError as error:  # what holds, holds on

@@ -18,6 +18,7 @@ from quarterdeck.domain.errors import (
     NotFound,
 )
 from quarterdeck.hub.lines import check_steering, take_content
+from quarterdeck.hub.rewinds import rewind
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.session_answers import answer
@@ -210,6 +211,7 @@ HANDLERS: dict[type[object], Handler] = {
     cmd.ResumeSession: resume,
     cmd.Interrupt: interrupt,
     cmd.Control: control,
+    cmd.RewindSession: rewind,
     cmd.SendPrompt: prompt,
     cmd.ChangePrompt: change_prompt,
     cmd.CancelPrompt: cancel_prompt,

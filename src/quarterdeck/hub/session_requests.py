@@ -47,9 +47,9 @@ async def stop(session: Session, command: cmd.StopSession) -> Outcome:
             await session.append([RunStopping(run=run.run, by=command.by)])
     try:
         if run.busy and not run.link_down:
-            await _request(session, Interrupt(), LEAVE_SECONDS, of=run)
+            await request_cli(session, Interrupt(), LEAVE_SECONDS, of=run)
         if not run.link_down:  # else the request would not arrive
-            await _request(session, EndSession(), LEAVE_SECONDS, of=run)
+            await request_cli(session, EndSession(), LEAVE_SECONDS, of=run)
     except (RequestError, UnsupportedError, Conflict, JournalError) as error:
         log.debug("session %s did not take its leave: %s", session.id, error)
     async with session.in_order():
@@ -61,18 +61,18 @@ async def stop(session: Session, command: cmd.StopSession) -> Outcome:
 
 async def interrupt(session: Session, command: cmd.Interrupt) -> Outcome:  # noqa: ARG001 - a handler
     """Stop the running turn."""
-    await _request(session, Interrupt(), INTERRUPT_SECONDS)
+    await request_cli(session, Interrupt(), INTERRUPT_SECONDS)
     return Outcome(session=session.id)
 
 
 async def control(session: Session, command: cmd.Control) -> Outcome:
     """Send a control request, and wait for its answer."""
     request = decode_command(command.request)
-    answer = await _request(session, request, command.timeout, by=command.by)
+    answer = await request_cli(session, request, command.timeout, by=command.by)
     return Outcome(session=session.id, answer=answer)
 
 
-async def _request(
+async def request_cli(
     session: Session, command: Any, seconds: float, *, of: Run | None = None, by: str = ""
 ) -> Raw:
     """Ask the process something, and wait for its answer; only this one, if one is given."""

@@ -13,11 +13,13 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict
+from quarterdeck.hub.closed_files import ClosedFiles
 from quarterdeck.hub.machine_requests import MachineRequests
-from quarterdeck.hub.ports import DIALLED
+from quarterdeck.hub.ports import DIALLED, PROGRAM
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import Event, WorktreeSettled
 from quarterdeck.protocol.machine_requests import (
+    Against,
     Changes,
     Folders,
     PutFile,
@@ -44,7 +46,9 @@ class WorktreeService(Protocol):
     def projects(self) -> Mapping[str, Project]:
         """The projects, by name."""
 
-    async def changes(self, session: str, *, text_limit: int = TEXT_LIMIT) -> Changes:
+    async def changes(
+        self, session: str, *, text_limit: int = TEXT_LIMIT, against: Against = Against.SESSION
+    ) -> Changes:
         """What is different in a session's folder."""
 
     async def settle(
@@ -55,8 +59,9 @@ class WorktreeService(Protocol):
         by: str,
         into: str | None = None,
         message: str | None = None,
+        dry_run: bool = False,
     ) -> Settled:
-        """Merge, keep or discard a session's worktree."""
+        """Merge, keep or discard a session's worktree; `dry_run` only says what would happen."""
 
     async def put_file(self, session: str, path: str, data: bytes) -> StoredFile:
         """Store a file in a session's folder."""
@@ -86,7 +91,13 @@ class Worker(Protocol):
 class Worktrees:
     """The worktrees of a hub."""
 
-    def __init__(self, requests: MachineRequests, find: Callable[[str], Awaitable[Worker]]) -> None:
+    def __init__(
+        self,
+        requests: MachineRequests,
+        find: Callable[[str], Awaitable[Worker]],
+        closed: ClosedFiles,
+    ) -> None:
+        self._closed = closed
         self._requests = requests
         self._find = find
         self._projects: dict[str, Project] = {}
@@ -120,14 +131,26 @@ class Worktrees:
         spec = with_sandbox(resolved(spec, self._projects), self._sandbox)
         return replace(spec, budget=merged(spec.budget, self._budget))
 
-    async def changes(self, session: str, *, text_limit: int = TEXT_LIMIT) -> Changes:
-        """What is different in a session's folder."""
+    async def changes(
+        self, session: str, *, text_limit: int = TEXT_LIMIT, against: Against = Against.SESSION
+    ) -> Changes:
+        """What is different in a session's folder. The text has no file that the policy closes."""
         view = (await self._find(session)).view
-        directory = view.spec.directory
-        if view.spec.worktree is None:
-            directory = view.directory or directory
-        wanted = SeeChanges(directory=directory, branch=view.spec.worktree, text_limit=text_limit)
-        return await self._requests.run(_machine(view), wanted, Changes)
+        directory, branch = repository_of(view)
+        wanted = SeeChanges(
+            directory=directory,
+            branch=branch,
+            text_limit=text_limit,
+            session=session,
+            against=against,
+        )
+        found = await self._requests.run(machine_of(view), wanted, Changes)
+        paths = (name for file in found.files for name in (file.path, file.old_path) if name)
+        closed = await self._closed.among(view, found.directory, paths)
+        if closed and text_limit:
+            wanted = replace(wanted, closed=closed)
+            found = await self._requests.run(machine_of(view), wanted, Changes)
+        return replace(found, closed=closed)
 
     async def settle(
         self,
@@ -137,8 +160,12 @@ class Worktrees:
         by: str,
         into: str | None = None,
         message: str | None = None,
+        dry_run: bool = False,
     ) -> Settled:
-        """Merge, keep or discard a session's worktree, and journal that."""
+        """Merge, keep or discard a session's worktree, and journal that.
+
+        `dry_run` only says what would happen.
+        """
         found = await self._find(session)
         view = found.view
         branch = view.spec.worktree
@@ -147,9 +174,16 @@ class Worktrees:
         if action is TreeAction.DISCARD and found.running:
             raise Conflict("running", "the session has a process; stop it first")
         wanted = SettleTree(
-            directory=view.spec.directory, branch=branch, action=action, into=into, message=message
+            directory=view.spec.directory,
+            branch=branch,
+            action=action,
+            into=into,
+            message=message,
+            dry_run=dry_run,
         )
-        done = await self._requests.run(_machine(view), wanted, Settled)
+        done = await self._requests.run(machine_of(view), wanted, Settled)
+        if dry_run:
+            return done
         await found.record(
             WorktreeSettled(
                 action=action.value,
@@ -165,14 +199,14 @@ class Worktrees:
     async def put_file(self, session: str, path: str, data: bytes) -> StoredFile:
         """Store a file in a session's folder, where its CLI works or has worked."""
         view = (await self._find(session)).view
-        wanted = PutFile(directory=_folder(view), path=path, data=data)
-        return await self._requests.run(_machine(view), wanted, StoredFile)
+        wanted = PutFile(directory=folder_of(view), path=path, data=data)
+        return await self._requests.run(machine_of(view), wanted, StoredFile)
 
     async def see_file(self, session: str, path: str) -> SeenFile:
         """What is in a file of a session's folder now; a path outside of it is not read."""
         view = (await self._find(session)).view
-        wanted = SeeFile(directory=_folder(view), path=path)
-        return await self._requests.run(_machine(view), wanted, SeenFile)
+        wanted = SeeFile(directory=folder_of(view), path=path)
+        return await self._requests.run(machine_of(view), wanted, SeenFile)
 
     async def folders(self, machine: str, path: str | None = None) -> Folders:
         """The folders of a machine, below the allowed ones: the roots, and the projects'."""
@@ -187,7 +221,14 @@ class Worktrees:
         return await self._requests.run(machine, SeeFolders(path=path, roots=roots), Folders)
 
 
-def _folder(view: SessionView) -> str:
+def repository_of(view: SessionView) -> tuple[str, str | None]:
+    """The folder of a session's repository, and the branch of its worktree if it has one."""
+    if view.spec.worktree is not None:
+        return view.spec.directory, view.spec.worktree
+    return view.directory or view.spec.directory, None
+
+
+def folder_of(view: SessionView) -> str:
     """Where the session's CLI works or has worked."""
     if view.directory is not None:
         return view.directory
@@ -196,7 +237,8 @@ def _folder(view: SessionView) -> str:
     return view.spec.directory
 
 
-def _machine(view: SessionView) -> str:
-    if view.machine == DIALLED:
+def machine_of(view: SessionView) -> str:
+    """The machine of a session's runner. Raises `Conflict` if it has none."""
+    if view.machine == DIALLED or view.spec.machine == PROGRAM:
         raise Conflict("no_machine", "its CLI dialled the hub itself: nobody is there to look")
     return view.spec.machine or HERE

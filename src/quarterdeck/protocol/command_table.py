@@ -156,6 +156,7 @@ TABLE: tuple[CommandRow, ...] = (
     _row(cmd.StopSession, Right.STEER, "POST", f"{_SESSION}/stop"),
     _row(cmd.ResumeSession, Right.STEER, "POST", f"{_SESSION}/resume"),
     _row(cmd.ForkSession, Right.MANAGE, "POST", f"{_SESSION}/fork"),
+    _row(cmd.RewindSession, Right.STEER, "POST", f"{_SESSION}/rewind"),
     _row(cmd.Interrupt, Right.STEER, "POST", f"{_SESSION}/interrupt"),
     _row(cmd.Control, Right.MANAGE, "POST", f"{_SESSION}/control"),
     _row(cmd.SendPrompt, Right.STEER, "POST", f"{_SESSION}/prompts"),

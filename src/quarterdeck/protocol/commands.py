@@ -101,6 +101,23 @@ class ForkSession(Command, tag="session.fork"):
     name: Name | None = None
     copy: Id | None = None
     """The id of the new session. Choose one to make the command idempotent."""
+    before: Id | None = None
+    """Instead of `at`: up to before this prompt. The copy of a first prompt begins empty."""
+
+
+class RewindSession(Command, tag="session.rewind"):
+    """Go back to before a prompt: with the files, the conversation, or both.
+
+    The outcome's `answer` says what changes. Files go back to the checkpoint that the CLI keeps.
+    The conversation goes back in place from version 2.1.200 of the CLI on.
+    """
+
+    session: str
+    prompt: Id
+    files: bool = False
+    conversation: bool = False
+    dry_run: bool = True
+    """Only say what would change."""
 
 
 class Interrupt(Command, tag="session.interrupt"):
@@ -226,7 +243,25 @@ class ElicitationAnswer(AnswerBase, tag="elicitation"):
     content: Raw = ABSENT
 
 
-Answer = AllowAnswer | DenyAnswer | PlanAnswer | QuestionsAnswer | SkipAnswer | ElicitationAnswer
+class RawAnswer(AnswerBase, tag="raw"):
+    """An answer in the CLI's own form, as programs give it to the CLI.
+
+    `body` has the `behavior` `allow`, with `updatedInput` and `updatedPermissions`, or `deny`, with
+    `message` and `interrupt`. It fits questions about tools, plans, and questions of the model.
+    """
+
+    body: Raw
+
+
+Answer = (
+    AllowAnswer
+    | DenyAnswer
+    | PlanAnswer
+    | QuestionsAnswer
+    | SkipAnswer
+    | ElicitationAnswer
+    | RawAnswer
+)
 
 
 class AnswerAsk(Command, tag="ask.answer"):
@@ -247,6 +282,7 @@ AnyCommand = (
     | StopSession
     | ResumeSession
     | ForkSession
+    | RewindSession
     | Interrupt
     | Control
     | SendPrompt

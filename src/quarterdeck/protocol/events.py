@@ -585,6 +585,33 @@ class WorktreeSettled(Event, tag="worktree.settled"):
     """The git ref that keeps discarded work."""
 
 
+class FolderChanged(Event, tag="folder.changed"):
+    """A person has changed the session's folder or published its work; `text` is for people."""
+
+    action: str
+    """`revert`, `stage`, `unstage`, `commit`, `push` or `pull_request`."""
+    by: str
+    text: str = ""
+    paths: tuple[str, ...] = ()
+    """The files, of which only the first 200 are named."""
+    commit: str | None = None
+    saved: str | None = None
+    """The git ref that keeps what was undone."""
+    url: str | None = None
+    """Where it was pushed to, or the pull request."""
+
+
+class SessionRewound(Event, tag="session.rewound"):
+    """A person has gone back to before a prompt: with the files, the conversation, or both."""
+
+    prompt: str
+    by: str
+    files: bool = False
+    conversation: bool = False
+    changed: tuple[str, ...] = ()
+    """The files that were put back, of which only the first 200 are named."""
+
+
 class Noted(Event, tag="noted"):
     """A note for people: a refused request, lost lines, a full disk."""
 
@@ -642,5 +669,7 @@ AnyEvent = (
     | Alarmed
     | AlarmEnded
     | WorktreeSettled
+    | FolderChanged
+    | SessionRewound
     | Noted
 )

@@ -267,6 +267,8 @@ class Changes(Value, omit_defaults=False):
 class FileDiff(Value, omit_defaults=False):
     """The diff of one file."""
 
+    directory: str
+    """The top folder of the repository."""
     path: str
     old_path: str | None = None
     binary: bool = False

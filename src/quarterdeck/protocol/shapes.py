@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.commands import Id, Name
-from quarterdeck.protocol.machine_requests import TreeAction
+from quarterdeck.protocol.machine_requests import Against, BlockId, TreeAction
 from quarterdeck.protocol.projects import Project
 from quarterdeck.protocol.roles import Right, Role
 from quarterdeck.protocol.sessions import Budget
@@ -126,6 +126,57 @@ class WorktreeAction(Body):
     """Merge into this branch; default: the one that the worktree was created from."""
     message: Annotated[str, Meta(min_length=1, max_length=100_000)] | None = None
     """Merge: commit uncommitted changes with this message first."""
+    dry_run: bool = False
+    """Only say what would happen. It is refused as the action itself would be."""
+
+
+FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
+RemoteUrl = Annotated[str, Meta(min_length=1, max_length=4096)]
+Message = Annotated[str, Meta(min_length=1, max_length=100_000)]
+
+
+class RevertBody(Body):
+    """A change to undo: of a whole file, or of some blocks of its lines."""
+
+    path: FilePath
+    against: Against = Against.SESSION
+    old_path: FilePath | None = None
+    blocks: Annotated[tuple[BlockId, ...], Meta(max_length=2000)] = ()
+    """Empty: the whole file."""
+    digest: Annotated[str, Meta(max_length=64)] = ""
+    """As the diff of the file had it. It is refused if the file has changed since."""
+
+
+class StageBody(Body):
+    """Files to add to the index, or (`staged` false) to take out of it."""
+
+    paths: Annotated[tuple[FilePath, ...], Meta(min_length=1, max_length=2000)]
+    staged: bool = True
+
+
+class CommitBody(Body):
+    """A commit of what is staged."""
+
+    message: Message
+    all_files: bool = False
+    """Stage everything first."""
+
+
+class PushBody(Body):
+    """A push of the branch that is checked out, of what was seen and to where it was seen."""
+
+    url: RemoteUrl
+    commit: Annotated[str, Meta(min_length=40, max_length=64)]
+
+
+class PullRequestBody(Body):
+    """A pull request for the branch that is checked out and pushed."""
+
+    url: RemoteUrl
+    title: Annotated[str, Meta(min_length=1, max_length=500)]
+    base: Branch
+    body: Annotated[str, Meta(max_length=60_000)] = ""
+    draft: bool = False
 
 
 # --- answers -------------------------------------------------------------------------------------

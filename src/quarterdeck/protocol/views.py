@@ -164,6 +164,53 @@ class SessionShape(Value, omit_defaults=False):
     the session for them. The event `offers.changed` tells that they have changed."""
 
 
+class Checkpoint(Value, omit_defaults=False):
+    """A prompt that was sent, as a point to go back to."""
+
+    prompt: str
+    uuid: str
+    """By which the CLI knows it."""
+    at: int
+    seq: int
+    """The number of the event that it was sent with."""
+    by: str
+    text: str
+    """Its beginning."""
+    before: str | None = None
+    """The last message of the model before it: a fork up to there has not seen the prompt."""
+    conversation: str | None = None
+    """The CLI's id of the conversation that it belongs to."""
+    steered: bool = False
+    gone: bool = False
+    """The conversation has gone back to before it."""
+
+
+class CheckpointList(Value, omit_defaults=False):
+    """The checkpoints of a session, oldest first."""
+
+    checkpoints: tuple[Checkpoint, ...]
+    conversation: str | None
+    """The CLI's id of the current conversation."""
+    in_place: bool
+    """The session's version of the CLI can go back with its conversation; others can be forked."""
+
+
+class Rewound(Value, omit_defaults=False):
+    """What going back changes, or (`dry_run`) would change: the answer to `session.rewind`."""
+
+    dry_run: bool
+    files: bool = False
+    """The files can go back, or did."""
+    files_problem: str = ""
+    """Why they cannot."""
+    changed: tuple[str, ...] = ()
+    insertions: int = 0
+    deletions: int = 0
+    conversation: bool = False
+    """The conversation can go back, or did."""
+    conversation_problem: str = ""
+
+
 class EventShape(Value):
     """A stored event: `seq` counts within its session, `position` over all sessions."""
 

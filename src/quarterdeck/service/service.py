@@ -37,8 +37,10 @@ from quarterdeck.fronts.http import (
     make_app,
     serve,
 )
+from quarterdeck.fronts.http.people import PeopleStore
 from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.history.service import HistoryService
+from quarterdeck.hub.cli_sessions import CliSessions
 from quarterdeck.hub.cli_tokens import CliTokens
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
@@ -72,6 +74,7 @@ from quarterdeck.service.local_runner import supervised_runner
 from quarterdeck.service.logs import Logs
 from quarterdeck.service.loops import Loops
 from quarterdeck.service.notifications import Notifications, notification_settings, run_variables
+from quarterdeck.service.reach import HubReach
 from quarterdeck.service.relay import make_relay, relay_lines, relay_port
 from quarterdeck.service.reload import watch_config
 from quarterdeck.service.schedules import Schedules
@@ -238,11 +241,14 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
 async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncIterator[Service]:
     access = Access(home, places=_places(options))
     journal = await SqliteJournal.open(home / "journal.db")
+    closing: list[Callable[[], None]] = []
+    address = ""
     try:
         notify = notification_settings(options.settings, home)
         hub = Hub(
             journal,
             access.runner_named,
+            check_program=access.program_named,
             cli_secret=cli_secret(home),
             cli_tokens=CliTokens(cli_secret(home), home / CLI_TOKENS),
             elsewhere=TranscriptInUse(),
@@ -260,10 +266,14 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
         loops = Loops(home, hub.worktree_service.resolve, hub.policies)
         schedules = Schedules(hub, home, access, options.settings, loops)
         agents = Agents(hub, history, options.settings)
+        people = PeopleStore(home)
+        closing.append(people.close)
+        reach = HubReach(options.settings.server, options.tls, lambda: address)
         app = make_app(
             hub,
             access,
             runner_endpoint=hub.runners,
+            program_endpoint=hub.programs,
             cli_endpoint=hub.dialled,
             static=built_web(),
             history_service=history,
@@ -272,12 +282,17 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             pushing=notifications.push,
             loop_service=loops,
             worktree_service=hub.worktree_service,
+            reviews=hub.reviews,
             relay=relay,
             scheduling=schedules.scheduler,
             inbound=schedules.inbound,
             cli_access=hub.cli_access,
             mcp=agents.endpoint,
             more_pages=None if trust is None else trust.pages(),
+            people_store=people,
+            reaching=reach,
+            noting=hub.cli_access.note,
+            disk_sessions=CliSessions(hub.runners.requests),
         )
         _apply(options.settings, hub, history)
 
@@ -292,6 +307,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             if options.tls is not None:
                 options.tls.use(settings.server.hosts)
             know_names()
+            reach.server = settings.server
             notifications.change(notification_settings(settings, home))
             relay.change(hub_settings.relay_rules(settings))
             telegram.change(settings)
@@ -308,6 +324,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
         ):
             address = _from_here(bound, options)
             token = runner_token(home, access)
+            program_token(home, access)
             state = HubState(
                 pid=os.getpid(),
                 address=address,
@@ -341,11 +358,14 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
                     tasks.start_soon(options.tls.keep, know_names)
                 yield service
     finally:
+        for close in closing:
+            close()
         await journal.close()
 
 
 def _apply(settings: Settings, hub: Hub, history: HistoryService) -> None:
     """Apply settings to the hub."""
+    hub.program_ask_seconds = settings.programs.ask_seconds or None
     hub.change(
         limits=hub_settings.shared_limits(settings), timeouts=hub_settings.timeouts(settings)
     )
@@ -449,6 +469,14 @@ def runner_token(home: Path, access: Access) -> Path:
     file = home / RUNNER_TOKEN
     if not file.exists() or access.runner_named(file.read_text().strip()) is None:
         replace_file(file, access.make_token(LOCAL, Role.RUNNER).encode())
+    return file
+
+
+def program_token(home: Path, access: Access) -> Path:
+    """The file with the token of this user's programs, created if it is missing."""
+    file = home / PROGRAM_TOKEN
+    if not file.exists() or access.program_named(file.read_text().strip()) is None:
+        replace_file(file, access.make_token(LOCAL, Role.PROGRAM).encode())
     return file
 
 

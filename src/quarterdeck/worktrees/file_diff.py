@@ -65,6 +65,7 @@ async def _diff(
         )
     binary = b"\nBinary files " in b"\n" + patch.out[:4096]
     return FileDiff(
+        directory=found.top.encode(errors="surrogateescape").decode(errors="replace"),
         path=wanted.path,
         old_path=wanted.old_path,
         binary=binary,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
@@ -25,11 +25,13 @@ from quarterdeck import __version__
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
 from quarterdeck.fronts.http.connection import Pace
-from quarterdeck.fronts.http.gate import Gate
+from quarterdeck.fronts.http.gate import SHARED_PATHS, Gate
 from quarterdeck.fronts.http.large_bodies import SMALL_BODY
 from quarterdeck.fronts.http.openapi import StructNames, document
 from quarterdeck.fronts.http.pages import Pages
+from quarterdeck.fronts.http.people import PeopleStore
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
+from quarterdeck.fronts.http.reach import Reaching
 from quarterdeck.fronts.http.relay_access import RelayAccess
 from quarterdeck.fronts.http.request_limits import RequestLimits
 from quarterdeck.fronts.http.request_metrics import MetricsPage, MetricsSource, Requests
@@ -41,18 +43,25 @@ from quarterdeck.fronts.http.routes import (
 )
 from quarterdeck.fronts.http.routes import (
     commands,
+    devices,
     history,
     loops,
+    people,
     policy,
     push,
     schedules,
     sessions,
+    shared,
     usage,
     worktrees,
 )
 from quarterdeck.fronts.http.routes import (
     hub as hub_routes,
 )
+from quarterdeck.fronts.http.routes import (
+    reviews as reviews_routes,
+)
+from quarterdeck.fronts.http.routes.devices import Noting
 from quarterdeck.fronts.http.routes.handlers import reading
 from quarterdeck.fronts.http.routes.loops import LoopService
 from quarterdeck.fronts.http.routes.push import Pushing
@@ -61,9 +70,12 @@ from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.api import HubApi
 from quarterdeck.hub.cli_access import CliAccess
+from quarterdeck.hub.cli_sessions import CliSessions
+from quarterdeck.hub.reviews import ReviewService
 from quarterdeck.hub.worktrees import WorktreeService
 from quarterdeck.protocol.problems import Problem, of_status
 
+_T = TypeVar("_T")
 SERVICES = "quarterdeck.services"
 """Where a scope has the services of its app."""
 
@@ -73,12 +85,14 @@ def make_app(
     access: Access,
     *,
     runner_endpoint: ASGIApp | None = None,
+    program_endpoint: ASGIApp | None = None,
     cli_endpoint: ASGIApp | None = None,
     static: Path | None = None,
     pace: Pace | None = None,
     metrics: MetricsSource | None = None,
     requests: Requests | None = None,
     worktree_service: WorktreeService | None = None,
+    reviews: ReviewService | None = None,
     history_service: HistoryService | None = None,
     pushing: Pushing | None = None,
     loop_service: LoopService | None = None,
@@ -89,27 +103,38 @@ def make_app(
     inbound: ASGIApp | None = None,
     mcp: ASGIApp | None = None,
     more_pages: Mapping[str, tuple[bytes, str]] | None = None,
+    people_store: PeopleStore | None = None,
+    reaching: Reaching | None = None,
+    noting: Noting | None = None,
+    disk_sessions: CliSessions | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
     `runner_endpoint` serves `/runner`; `cli_endpoint` serves paths below `/v1/` and WebSockets at
     `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics` makes the page at
     `/metrics`, and `requests` counts requests. Without a `worktree_service` the routes for
-    projects, folders and worktrees answer 404. So do search, import and retention without a
-    `history_service`, push without `pushing`, and loops without `loop_service`. `limits` is what
-    one client may have under way. `relay` lets frontends in at `/ws`,
-    and `mcp` agents at `/mcp`.
+    projects, folders and worktrees answer 404, and without `reviews` those of a review. So do
+    search, import and retention without a `history_service`, push without `pushing`, and loops
+    without `loop_service`. `limits` is what one client may have under way. `relay` lets frontends
+    in at `/ws`, and `mcp` agents at `/mcp`.
+    `people_store` keeps preferences and the library, `reaching` knows how others reach the hub,
+    `noting` writes into a session's audit log, `disk_sessions` looks at the disks of machines.
     `more_pages` are further files, by path: content and type. Nobody needs a login for them.
     """
     services = Services(
         hub=hub,
         access=access,
         worktree_service=worktree_service,
+        reviews=reviews,
         history_service=history_service,
         pushing=pushing,
         loop_service=loop_service,
         scheduling=scheduling,
         cli_access=cli_access,
+        people=people_store,
+        reaching=reaching,
+        noting=noting,
+        disk_sessions=disk_sessions,
     )
     switch = _Switch(cast("ASGIApp", _api()), Pages(openapi_document, static, more_pages), services)
     stream = StreamEndpoint(hub, access, pace)
@@ -120,6 +145,7 @@ def make_app(
         switch,
         stream=stream,
         runner=runner_endpoint,
+        program=program_endpoint,
         cli=cli_endpoint,
         metrics=None if metrics is None else MetricsPage(metrics),
         requests=requests,
@@ -136,11 +162,16 @@ class Services(Struct, frozen=True, kw_only=True):
     hub: HubApi
     access: Access
     worktree_service: WorktreeService | None
+    reviews: ReviewService | None
     history_service: HistoryService | None
     pushing: Pushing | None
     loop_service: LoopService | None
     scheduling: Scheduling | None
     cli_access: CliAccess | None = None
+    people: PeopleStore | None = None
+    reaching: Reaching | None = None
+    noting: Noting | None = None
+    disk_sessions: CliSessions | None = None
 
 
 class _Switch:
@@ -165,7 +196,7 @@ class _Switch:
         path = path_of(scope)
         if path == "/login":
             return scope["method"] not in {"GET", "HEAD"}
-        return path.startswith("/api/") or path == "/healthz"
+        return path.startswith(("/api/", SHARED_PATHS)) or path in {"/healthz", "/push/answer"}
 
 
 async def _live(receive: Receive, send: Send) -> None:
@@ -210,12 +241,15 @@ def _make_api(
             *loops.HANDLERS,
             *usage.HANDLERS,
             *worktrees.HANDLERS,
+            *reviews_routes.HANDLERS,
             *history.HANDLERS,
+            *people.HANDLERS,
+            *devices.HANDLERS,
         ],
         guards=[reading],
     )
     return _Api(
-        route_handlers=[api, *hub_routes.OPEN_HANDLERS],
+        route_handlers=[api, *hub_routes.OPEN_HANDLERS, *shared.HANDLERS],
         dependencies={
             "hub": _provide(lambda services: services.hub),
             "access": _provide(lambda services: services.access),
@@ -223,8 +257,13 @@ def _make_api(
             "pushing": _provide(lambda services: services.pushing),
             "scheduling": _provide(lambda services: services.scheduling),
             "cli_access": _provide(lambda services: services.cli_access),
+            "people": _provide(lambda services: services.people),
+            "reaching": _provide(lambda services: services.reaching),
+            "noting": _provide(lambda services: services.noting),
+            "disk_sessions": _provide(lambda services: services.disk_sessions),
             "loops": _provide(lambda services: services.loop_service),
             "worktree_service": _provide(lambda services: _there(services.worktree_service)),
+            "reviews": _provide(lambda services: _there(services.reviews)),
         },
         exception_handlers={Exception: _answer},
         request_max_body_size=SMALL_BODY,
@@ -255,10 +294,10 @@ def _provide(choose: Callable[[Services], object]) -> Provide:
     return Provide(provide, sync_to_thread=False)
 
 
-def _there(worktree_service: WorktreeService | None) -> WorktreeService:
-    if worktree_service is None:
+def _there(service: _T | None) -> _T:
+    if service is None:
         raise Refused("not_found", "this server has no projects and no machines")
-    return worktree_service
+    return service
 
 
 def _answer(request: Request[object, object, State], error: Exception) -> Response[bytes]:

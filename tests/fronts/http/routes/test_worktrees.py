@@ -13,6 +13,7 @@ from quarterdeck.domain.errors import Conflict, LinkRefused, NotFound
 from quarterdeck.fronts.http import Role
 from quarterdeck.hub.worktrees import TEXT_LIMIT
 from quarterdeck.protocol.machine_requests import (
+    Against,
     Changes,
     FileState,
     Folder,
@@ -35,9 +36,11 @@ class SmallWorkshop:
         }
         self.asked: list[object] = []
 
-    async def changes(self, session: str, *, text_limit: int = TEXT_LIMIT) -> Changes:
+    async def changes(
+        self, session: str, *, text_limit: int = TEXT_LIMIT, against: Against = Against.SESSION
+    ) -> Changes:
         self._know(session)
-        self.asked.append(text_limit)
+        self.asked.append((text_limit, against.value))
         return Changes(directory="/srv/web", base="abc", text="+ü\n"[:text_limit])
 
     async def settle(
@@ -48,9 +51,10 @@ class SmallWorkshop:
         by: str,
         into: str | None = None,
         message: str | None = None,
+        dry_run: bool = False,
     ) -> Settled:
         self._know(session)
-        self.asked.append((action, by, into, message))
+        self.asked.append((action, by, into, message, dry_run))
         if action is TreeAction.MERGE and message is None:
             raise Conflict("uncommitted", "not committed: readme")
         return Settled(action=action, branch="task", text="done")
@@ -104,7 +108,7 @@ async def test_whoever_may_read_sees_what_was_changed(hub: Front, service: Small
         answer = await client.get("/api/sessions/s1/diff", params={"text_limit": 2})
         unknown = await client.get("/api/sessions/none/diff")
         wrong = await client.get("/api/sessions/s1/diff", params={"text_limit": 10**9})
-    assert (answer.json()["text"], service.asked) == ("+ü", [2])
+    assert (answer.json()["text"], service.asked) == ("+ü", [(2, "session")])
     assert (unknown.status_code, wrong.status_code) == (404, 400)
 
 
@@ -122,7 +126,7 @@ async def test_only_an_owner_settles_a_worktree_and_is_named_for_it(
             "/api/sessions/s1/worktree", json={"action": "merge", "mesage": "Work"}
         )
     assert answer.json()["text"] == "done"
-    assert service.asked[0] == (TreeAction.MERGE, "the owner", "release", "Work")
+    assert service.asked[0] == (TreeAction.MERGE, "the owner", "release", "Work", False)
     assert (conflict.status_code, conflict.json()["code"]) == (409, "uncommitted")
     assert misspelt.status_code == 400
     assert len(service.asked) == 2

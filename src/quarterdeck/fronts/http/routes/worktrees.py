@@ -13,7 +13,13 @@ from quarterdeck.fronts.http.masking import MASK
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import Asking, SessionId, body_of
 from quarterdeck.hub.worktrees import TEXT_LIMIT, WorktreeService
-from quarterdeck.protocol.machine_requests import Changes, Folders, Settled, StoredFile
+from quarterdeck.protocol.machine_requests import (
+    Against,
+    Changes,
+    Folders,
+    Settled,
+    StoredFile,
+)
 from quarterdeck.protocol.projects import Project
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import NewFile, ProjectList, ProjectShape, WorktreeAction
@@ -46,13 +52,19 @@ async def get_diff(
     text_limit: Annotated[
         int, QueryParameter(ge=0, le=8 * TEXT_LIMIT, description="Bytes of the diff's text at most")
     ] = TEXT_LIMIT,
+    against: Annotated[
+        Against,
+        QueryParameter(description="What it is compared to: the `session`'s start, or the `head`"),
+    ] = Against.SESSION,
 ) -> Changes:
     """What a session has changed: files, lines, and the text of the diff.
 
-    In a worktree it is compared to where its branch left its base, else to the last commit. What is
-    not committed, and files that are new, are in it.
+    In a worktree it is compared to where its branch left its base, else to the start of the
+    session, or to the last commit if its machine has no snapshot of that. What shell commands have
+    changed, what is not committed, and files that are new, are in it. Files that the policy closes
+    are listed, and are not in the text.
     """
-    return await worktree_service.changes(session_id, text_limit=text_limit)
+    return await worktree_service.changes(session_id, text_limit=text_limit, against=against)
 
 
 @post(
@@ -72,7 +84,12 @@ async def settle_worktree(
     person.need(Right.MANAGE)
     wanted = await body_of(request, WorktreeAction)
     return await worktree_service.settle(
-        session_id, wanted.action, by=person.name, into=wanted.into, message=wanted.message
+        session_id,
+        wanted.action,
+        by=person.name,
+        into=wanted.into,
+        message=wanted.message,
+        dry_run=wanted.dry_run,
     )
 
 
