@@ -16,6 +16,8 @@ from websockets.asyncio.client import ClientConnection
 from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app, serve
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.gate import Gate
+from quarterdeck.fronts.http.people import PeopleStore
+from quarterdeck.fronts.http.reach import Reaching
 from quarterdeck.fronts.http.request_limits import RequestLimits
 from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
@@ -23,6 +25,8 @@ from quarterdeck.fronts.schedules.scheduler import Scheduler
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.cli_access import CliAccess
 from quarterdeck.hub.worktrees import WorktreeService
+from quarterdeck.journal.chain import ACCESS
+from quarterdeck.protocol.events import Noted
 from quarterdeck.runtime.connection_limits import ConnectionLimits
 from support.bounds import SECONDS, TEST_SECONDS
 from support.small_deck import SmallDeck
@@ -133,6 +137,7 @@ async def front(
     connections: ConnectionLimits | None = None,
     requests: RequestLimits | None = None,
     cli_access: CliAccess | None = None,
+    reaching: Reaching | None = None,
 ) -> AsyncIterator[Front]:
     """Run a front while the block runs; with `scheduling` it has schedules, which start nothing."""
     deck = deck or SmallDeck()
@@ -141,6 +146,12 @@ async def front(
         deck, deck.journal, folder / "search.db", config_dir=folder / "claude"
     )
     scheduler = Scheduler(deck, folder)
+    people = PeopleStore(folder)
+
+    async def note(session: str, text: str) -> None:
+        await deck.session(session)
+        await deck.journal.append(session, [Noted(level=ACCESS, text=text)])
+
     if scheduling:
         await scheduler.open()
     app = make_app(
@@ -156,6 +167,9 @@ async def front(
         pushing=push,
         scheduling=scheduler if scheduling else None,
         limits=requests,
+        people_store=people,
+        reaching=reaching,
+        noting=note,
     )
     try:
         async with past.running(), serve(app, Listen(port=0), connections) as url:
@@ -163,5 +177,6 @@ async def front(
             assert isinstance(app._stream, StreamEndpoint)
             yield Front(deck, access, url, app._stream, past)
     finally:
+        people.close()
         scheduler.close()
         await deck.workers.close()

@@ -10,6 +10,7 @@ import base64
 import contextlib
 import os
 from collections.abc import AsyncIterator
+from typing import TypedDict
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,6 +22,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from support.receiver import OK, Delivery, Json, Receiver, receiving
+
+
+class Keys(TypedDict):
+    """The keys of a browser."""
+
+    p256dh: str
+    auth: str
 
 
 class PushService:
@@ -36,7 +44,7 @@ class PushService:
         return self.receiver.url
 
     @property
-    def keys(self) -> dict[str, str]:
+    def keys(self) -> Keys:
         """What the browser gives out."""
         return {"p256dh": _encode(self._point), "auth": _encode(self._auth)}
 

@@ -81,6 +81,13 @@ class CliAccess:
             except JournalError as error:  # it is revoked all the same
                 log.error("session %s: not in its audit log: %s", session, error)
 
+    async def note(self, session: str, text: str) -> None:
+        """Write into a session's audit log that access to it was given, used or taken back.
+
+        Raises `NotFound`.
+        """
+        await (await self._find(session)).record(Noted(level=ACCESS, text=text))
+
     async def _revoked(self, session: str, by: str) -> None:
         self._clis.cut(session)
         if session != ROOT:

@@ -6,6 +6,7 @@ of MCP servers. Above it is `holdings`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -24,6 +25,9 @@ from quarterdeck.wire.system import Init, InitMcpServer
 MOST_OFFERS = 300
 MOST_SERVERS = 50
 MOST_EFFORTS = 10
+LONGEST_SOURCE = 200
+
+_OWN_SOURCE = re.compile(r"\((project|user|plugin)[^()]*\)\s*$")
 
 
 def turn_started(holds: Holds, init: Init) -> Iterator[Event]:
@@ -86,12 +90,25 @@ def _kept(
 
 def commands_in(commands: Iterable[SlashCommand]) -> Iterator[OfferedCommand]:
     """Commands within their limits."""
-    for each in commands:
+    given = tuple(commands)
+    flagged = any(each.builtin for each in given)
+    for each in given:
         yield OfferedCommand(
             name=name_of(each.name),
             description=text_of(each.description),
             hint=name_of(each.argument_hint),
+            own=_is_own(each, flagged=flagged),
         )
+
+
+def _is_own(command: SlashCommand, *, flagged: bool) -> bool:
+    """Whether it is from the project, the user or a plugin, and not from the CLI.
+
+    2.1.325 flags its own commands; older versions end the description of all others with a source.
+    """
+    if flagged:
+        return not command.builtin
+    return _OWN_SOURCE.search(command.description[-LONGEST_SOURCE:]) is not None
 
 
 def models_in(models: Iterable[ModelInfo]) -> Iterator[OfferedModel]:
@@ -106,6 +123,7 @@ def models_in(models: Iterable[ModelInfo]) -> Iterator[OfferedModel]:
                 efforts=tuple(
                     name_of(one) for one in (each.supported_effort_levels or ())[:MOST_EFFORTS]
                 ),
+                auto=each.supports_auto_mode is True,
             )
 
 

@@ -19,6 +19,8 @@ class OfferedCommand(Value):
     description: str = ""
     hint: str = ""
     """The arguments that it takes, for a person."""
+    own: bool = False
+    """It is from the project, the user or a plugin, and not from the CLI."""
 
 
 class OfferedModel(Value):
@@ -31,6 +33,8 @@ class OfferedModel(Value):
     """The full id that the model stands for."""
     efforts: tuple[str, ...] = ()
     """The effort levels that it accepts."""
+    auto: bool = False
+    """It supports the permission mode `auto`."""
 
 
 class OfferedAgent(Value):

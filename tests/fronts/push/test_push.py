@@ -10,11 +10,18 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
+from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, UsageError
+from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.push import Pace, Push
+from quarterdeck.fronts.push.answers import MOST as MOST_TOKENS
+from quarterdeck.fronts.push.answers import VALID_SECONDS, AnswerTokens
 from quarterdeck.fronts.push.subscriptions import MOST, MOST_OF_ONE, Subscription, SubscriptionStore
+from quarterdeck.protocol import events as ev
 from support.bounds import SECONDS
 from support.push_service import PushService, push_service
 from support.receiver import status
@@ -319,3 +326,123 @@ async def test_files_that_are_damaged_are_put_aside(
     names = ["push.json", "push.json.damaged", "push.key", "push.key.damaged"]
     assert sorted(modes(tmp_path)) == names
     assert "moved aside" in caplog.text
+
+
+# --- kinds, and answers from a notification ------------------------------------------------------
+
+
+async def test_each_browser_is_told_of_the_kinds_that_it_wants(tmp_path: Path) -> None:
+    async with push_service() as desk, push_service() as phone, house(tmp_path) as home:
+        session = await home.deck.have_session("tidy up")
+        await home.push.subscribe("ada", desk.endpoint, **desk.keys, kinds=("finished", "failed"))
+        await home.push.subscribe("ada", phone.endpoint, **phone.keys, kinds=("budget", "question"))
+        ended = ev.TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=0, text="Done.")
+        events: list[ev.Event] = [
+            ended,
+            replace(ended, failed=True, outcome="error", problem="interrupted"),
+            replace(ended, failed=True, outcome="error", problem="rate_limit"),
+            ev.RunEnded(run="r", reason="it was killed"),
+            ev.RunEnded(run="r", reason="it was stopped", clean=True),
+            ev.BudgetReached(scope="session", unit="usd", limit=5, spent=5.1),
+        ]
+        await home.deck.journal.append(session, events)
+        ask = await home.deck.ask(session, title="make test")
+        told = await desk.until(3)
+        assert [(note["title"], note["body"]) for note in told] == [
+            ("tidy up has finished", "Done."),
+            ("tidy up has failed", "rate_limit"),
+            ("tidy up has died", "it was killed"),
+        ]
+        spent, question = await phone.until(2)
+        assert spent["title"] == "tidy up: budget spent"
+        assert spent["body"] == "The limit of 5 US dollars is reached."
+        assert question["tag"] == ask
+        assert "answer" not in question  # nobody asked for buttons
+
+
+async def opened(home: House, session: str, request: dict[str, object]) -> str:
+    ask = f"{session}.{new_id()}"
+    event = ev.AskOpened(
+        ask=ask,
+        run="run",
+        request_id="r",
+        ask_kind=ev.AskKind.TOOL,
+        tool=str(request["tool_name"]),
+        title="what it says of itself",
+        request=Raw(msgspec.json.encode(request)),
+    )
+    await home.deck.journal.append(session, [event])
+    return ask
+
+
+async def test_a_notification_allows_only_what_it_shows_completely_once_and_in_its_login(
+    tmp_path: Path,
+) -> None:
+    async with push_service() as service, house(tmp_path) as home:
+        session = await home.deck.have_session("tidy up")
+        await home.push.subscribe("ada", service.endpoint, **service.keys, buttons=True)
+        command = {"command": "make test", "description": "harmless"}
+        first = await opened(home, session, {"tool_name": "Bash", "input": command})
+        (note,) = await service.until(1)
+        assert note["body"] == "Bash: make test"  # the command, and not what is said of it
+        assert note["allow"] is True
+        token = note["answer"]
+        redeem = home.push.redeem
+        assert redeem(token, {"bob"}, allow=True) is None
+        assert redeem(token[:-1] + "x", {"ada"}, allow=True) is None
+        assert redeem("", {"ada"}, allow=True) is None
+        assert redeem(token, {"ada", "bob"}, allow=True) == ("ada", first)
+        assert redeem(token, {"ada"}, allow=False) is None
+
+        hostile: list[dict[str, object]] = [
+            {"command": "x" * 181},
+            {"command": "make test\nrm -rf ~"},
+            {"command": "make test\u202e"},
+            {"command": "m\u0430ke test"},
+            {"command": "make test" + " " * 60 + "; rm -rf ~"},
+            {"command": "make test", "dangerouslyDisableSandbox": True},
+            {"command": ""},
+            {"command": ["make", "test"]},
+        ]
+        for given in hostile:
+            await opened(home, session, {"tool_name": "Bash", "input": given})
+        await opened(home, session, {"tool_name": "Write", "input": {"file_path": "/a"}})
+        notes = (await service.until(10))[1:]
+        assert len(notes) == 9
+        assert not any(note.get("allow") for note in notes)
+        last = notes[-1]["answer"]
+        assert redeem(last, {"ada"}, allow=True) is None
+        assert redeem(last, {"ada"}, allow=False) is not None
+
+
+async def test_a_token_ends_with_its_question_and_with_time(tmp_path: Path) -> None:
+    now = 1000.0
+    tokens = AnswerTokens(clock=lambda: now)
+    token = tokens.issue("ada", "ask", allow=True)
+    tokens.settled("ask")
+    assert tokens.redeem(token, {"ada"}, allow=False) is None
+    token = tokens.issue("ada", "ask", allow=True)
+    now += VALID_SECONDS + 1
+    assert tokens.redeem(token, {"ada"}, allow=False) is None
+    first = tokens.issue("ada", "first", allow=True)
+    for number in range(MOST_TOKENS):
+        tokens.issue("ada", f"other {number}", allow=True)
+    assert tokens.redeem(first, {"ada"}, allow=True) is None
+
+
+async def test_plans_and_questions_have_no_buttons(tmp_path: Path) -> None:
+    async with push_service() as service, house(tmp_path) as home:
+        session = await home.deck.have_session("plan")
+        await home.push.subscribe("ada", service.endpoint, **service.keys, buttons=True)
+        for kind in (ev.AskKind.PLAN, ev.AskKind.QUESTIONS):
+            event = ev.AskOpened(
+                ask=f"{session}.{new_id()}",
+                run="run",
+                request_id="r",
+                ask_kind=kind,
+                tool="ExitPlanMode",
+                title="a plan",
+                request=Raw(b"{}"),
+            )
+            await home.deck.journal.append(session, [event])
+        assert not any("answer" in note for note in await service.until(2))

@@ -4,7 +4,8 @@ They work on the data folder itself. A backup can be made while the hub runs; fo
 and all its agents must be stopped, because events since the backup would not fit.
 
 A backup contains the journal, access (`access.json`, `cli.secret`), policies and grants, the
-secret of webhooks, and the schedules that people made. It does not contain what is created again
+secret of webhooks, the schedules that people made, and what is kept for people: drafts, pins,
+read marks, saved prompts and templates. It does not contain what is created again
 when it is missing (the search index, the tokens of this machine's commands and runner), nor the
 configuration, which is the user's file.
 """
@@ -21,6 +22,8 @@ from quarterdeck.cli.hub.files import size
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.text import count, moment
 from quarterdeck.domain.errors import Conflict, UsageError
+from quarterdeck.fronts.http.people import FILE as PEOPLE
+from quarterdeck.fronts.http.people import copy_of
 from quarterdeck.hub.permissions.policies import NAMED as POLICIES
 from quarterdeck.journal.sqlite.backup import BackupInfo, back_up, check, restore
 from quarterdeck.runtime.data_dir import data_home
@@ -35,7 +38,7 @@ from quarterdeck.service.local_hub import (
 
 KEPT = re.compile(
     r"access\.json|cli\.secret|cli-tokens\.json|webhook\.secret|grants\.json|policy\.toml"
-    r"|schedules\.json"
+    r"|schedules\.json|people\.db"
     r"|policies/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\.toml"
 )
 """The files besides the journal. No other name in a backup is ever written."""
@@ -87,7 +90,9 @@ def run_restore(file: Path, *, check_only: bool) -> int:
 def _kept_files(home: Path) -> dict[str, bytes]:
     paths = [*home.iterdir(), *(home / POLICIES).glob("*.toml")]
     names = {str(path.relative_to(home)): path for path in paths}
-    return {name: path.read_bytes() for name, path in names.items() if KEPT.fullmatch(name)}
+    found = {name: path.read_bytes() for name, path in names.items() if KEPT.fullmatch(name)}
+    people = copy_of(home)  # a hub may be writing it
+    return found if people is None else {**found, PEOPLE: people}
 
 
 def _put_back(path: Path, data: bytes, *, wanted: bool) -> None:

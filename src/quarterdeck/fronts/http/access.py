@@ -19,7 +19,7 @@ from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.throttle import Throttle
 from quarterdeck.fronts.http.tokens import CODE_SECONDS, Grant, Kind, Login, Paired, TokenFile
-from quarterdeck.protocol.roles import Role
+from quarterdeck.protocol.roles import Right, Role
 
 COOKIES_TRIED = 8
 PAGE_KEY_HEADER = b"x-quarterdeck-page-key"
@@ -91,6 +91,10 @@ class Access:
         """
         self._tokens.cancel_pairing(code)
 
+    def make_share(self, name: str, session: str, *, seconds: float) -> tuple[str, Grant]:
+        """A read-only link to one session, and its secret. Raises `Conflict`. Writes a file."""
+        return self._tokens.make_share(name, session, seconds=seconds)
+
     def grants(self) -> list[Grant]:
         """Who has access, oldest first."""
         return self._tokens.grants()
@@ -104,6 +108,11 @@ class Access:
         """The name of the machine that the token belongs to; None if it is no runner's."""
         person = self._tokens.who(token, kind=Kind.TOKEN)
         return person.name if person is not None and person.role is Role.RUNNER else None
+
+    def program_named(self, token: str) -> Person | None:
+        """Whose token this is, if a program may connect its agent with it."""
+        person = self._tokens.who(token, kind=Kind.TOKEN)
+        return person if person is not None and person.may(Right.DIAL) else None
 
     # --- for the gate ---
 
@@ -147,6 +156,26 @@ class Access:
         self._refuse_often(self._failed_tokens, visit.address)
         self._failed_tokens.failed(visit.address)
         raise Refused("unauthorized", "the token or login is not valid", headers=_CHALLENGE)
+
+    def shared(self, scope: Scope, visit: Visit) -> Grant:
+        """The link that a request brings as its bearer token. Raises `Refused`."""
+        scheme, _, token = (header_of(scope, b"authorization") or "").partition(" ")
+        found = self._tokens.share(token.strip()) if scheme.lower() == "bearer" else None
+        if found is not None:
+            return found
+        self._refuse_often(self._failed_tokens, visit.address)
+        self._failed_tokens.failed(visit.address)
+        raise Refused("unauthorized", "the link has expired or was revoked", headers=_CHALLENGE)
+
+    def browsers(self, scope: Scope) -> list[Person]:
+        """Whose browser this is, by its cookie alone: nothing is allowed by that.
+
+        It is for a service worker, which cannot have the page key and brings a one-time token.
+        """
+        found = [
+            self._tokens.who(cookie, kind=Kind.BROWSER) for cookie in self.cookie_values(scope)
+        ]
+        return [person for person in found if person is not None]
 
     def _browser(self, scope: Scope, cookies: list[str]) -> Person | None:
         """Whose browser this is. Raises `Refused` for a cookie that does not come from our pages.

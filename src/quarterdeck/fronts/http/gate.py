@@ -57,10 +57,13 @@ _HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=()"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(self), payment=()"),
 )
 _STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 _NO_STORE = (b"cache-control", b"no-store")
+SHARED_PATHS = "/shared/"
+"""What a read-only link to one session can read. Nothing below `/api` takes its secret."""
+PROGRAM_PATH = "/program"
 _OF_CLIS = {("/", "websocket"), ("/events", "http")}
 """Where a CLI that dialled `/` talks: the second is for one that posts what it says."""
 
@@ -86,6 +89,7 @@ class Gate:
         relay: RelayAccess | None = None,
         inbound: ASGIApp | None = None,
         mcp: ASGIApp | None = None,
+        program: ASGIApp | None = None,
     ) -> None:
         self._access = access
         self._under_way = UnderWay(limits)
@@ -97,6 +101,7 @@ class Gate:
         self._relay = relay
         self._inbound = inbound
         self._mcp = mcp
+        self._program = program
         self._requests = requests or Requests()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,7 +128,9 @@ class Gate:
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
             person = scope.get("quarterdeck.person")
             if scope["type"] == "websocket" and (
-                not isinstance(person, Person) or person.role is Role.RUNNER
+                not isinstance(person, Person)
+                or person.role is Role.RUNNER
+                or path_of(scope) == PROGRAM_PATH
             ):
                 await app(scope, receive, send)  # a runner or a CLI: one for each agent
                 return
@@ -164,7 +171,7 @@ class Gate:
             if not isinstance(person, Person):
                 await app(scope, receive, send)
             elif scope["type"] == "websocket":
-                strict = person.role is Role.RUNNER
+                strict = person.role is Role.RUNNER or path_of(scope) == PROGRAM_PATH
                 await serve_socket(
                     connections, person.grant, app, scope, receive, send, strict=strict
                 )
@@ -181,6 +188,9 @@ class Gate:
         if path == "/runner" or path.startswith("/runner/"):
             scope["quarterdeck.person"] = self._access.runner(scope)
             return _not_for_pages(scope, self._runner)
+        if path == PROGRAM_PATH:
+            scope["quarterdeck.person"] = self._access.runner(scope)
+            return _not_for_pages(scope, self._program)
         if path.startswith("/v1/") or (path, scope["type"]) in _OF_CLIS:
             return _not_for_pages(scope, self._cli)
         if path.startswith("/in/") and scope["type"] == "http":
@@ -197,6 +207,8 @@ class Gate:
             person = self._access.authenticate(scope, visit)
             scope["user"], scope["auth"] = person, None
             scope["quarterdeck.person"] = person
+        if path.startswith(SHARED_PATHS) and scope["type"] == "http":
+            self._admit_link(scope, visit)
         if path == "/metrics" and scope["type"] == "http":
             return self._measured(scope, visit)
         if scope["type"] == "websocket":
@@ -206,6 +218,13 @@ class Gate:
                 return self._stream
             raise Refused("not_found", "there is no WebSocket here")
         return self._inner
+
+    def _admit_link(self, scope: Scope, visit: Visit) -> None:
+        """A link to one session: what it may read is in the grant, and nothing else."""
+        grant = self._access.shared(scope, visit)
+        person = Person(name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires)
+        scope["user"], scope["auth"] = person, None
+        scope["quarterdeck.person"], scope["quarterdeck.link"] = person, grant
 
     def _measured(self, scope: Scope, visit: Visit) -> ASGIApp:
         person = self._access.authenticate(scope, visit)
@@ -231,7 +250,7 @@ def _not_for_pages(scope: Scope, endpoint: ASGIApp | None) -> ASGIApp:
 
 async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
     """Have the app answer, with headers that keep browsers from harm."""
-    private = path_of(scope).startswith("/api/") or path_of(scope) == "/metrics"
+    private = path_of(scope).startswith(("/api/", SHARED_PATHS)) or path_of(scope) == "/metrics"
     socket = begun = scope["type"] == "websocket"
 
     async def hardened(message: Message) -> None:

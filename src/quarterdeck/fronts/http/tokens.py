@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.domain.errors import Forbidden, NotFound, UsageError
+from quarterdeck.domain.errors import Conflict, Forbidden, NotFound, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.protocol.roles import Role
@@ -40,6 +40,9 @@ PAIRING_SECONDS = 600.0
 PAIRED_SECONDS = 365 * 86400.0
 PAIRINGS_KEPT = 20  # codes of one grant that nobody has used yet
 PAIRED_KEPT = 20  # chats of one grant; the oldest go first
+SHARES_KEPT = 200  # links that are valid
+SHARED = "session:"
+"""What the label of a link begins with; the id of its session follows."""
 
 _PREFIX = "qd"  # so that scanners for leaked secrets can know ours
 _ID_BYTES, _SECRET_BYTES = 6, 32
@@ -56,6 +59,8 @@ class Kind(StrEnum):
     """Exchanged once, for a browser's grant."""
     PAIRING = "pairing"
     """Exchanged once, for the token of a person in a chat."""
+    SHARE = "share"
+    """A read-only link to one session. It opens nothing else."""
 
 
 class Grant(Value):
@@ -223,6 +228,25 @@ class TokenFile:
             self._write(contents, (*rest, grant))
         person = Person(name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires)
         return Paired(token=token, person=person)
+
+    def make_share(self, name: str, session: str, *, seconds: float) -> tuple[str, Grant]:
+        """Create a link to one session. Its secret is returned once and not stored.
+
+        Raises `Conflict` if there are too many.
+        """
+        _check_name(name)
+        with self._changing() as contents:
+            valid = [each for each in contents.grants if each.kind is Kind.SHARE]
+            if sum(not self._is_over(each) for each in valid) >= SHARES_KEPT:
+                raise Conflict("too_many_shares", f"{SHARES_KEPT} links are valid: revoke some")
+            token, grant = self._new(contents, name, Role.VIEWER, Kind.SHARE, seconds)
+            grant = msgspec.structs.replace(grant, label=SHARED + session)
+            self._write(contents, (*contents.grants, grant))
+        return token, grant
+
+    def share(self, token: str) -> Grant | None:
+        """The link that this is the secret of, or None."""
+        return self._find(self._fresh(), token, Kind.SHARE)
 
     def revoke(self, grant_id: str) -> None:
         """Take a grant back, and the chats that were paired by it. Raises `NotFound`."""

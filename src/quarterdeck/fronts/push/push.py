@@ -1,5 +1,7 @@
 """The front: the subscriptions, and their notifications.
 
+Which events are told, and how, is in `notes`; what a notification may answer, in `answers`.
+
 Follows the journal from its start: a push about yesterday's question helps nobody, so no cursor is
 stored. Each subscription has its own queue, and a task while the queue is not empty; none waits for
 another, and the hub waits for none.
@@ -13,20 +15,22 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.push.answers import AnswerTokens, can_deny, shown_whole
+from quarterdeck.fronts.push.notes import Note, note_of
 from quarterdeck.fronts.push.sender import attempt, open_client
-from quarterdeck.fronts.push.subscriptions import Subscription, SubscriptionStore
+from quarterdeck.fronts.push.subscriptions import PushKind, Subscription, SubscriptionStore
 from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.stored import Stored
-from quarterdeck.protocol.events import AskOpened
+from quarterdeck.protocol.events import AskAnswered, AskOpened, AskWithdrawn, Event
 from quarterdeck.runtime.tasks import background_tasks
 
 if TYPE_CHECKING:
@@ -36,8 +40,6 @@ log = logging.getLogger(__name__)
 
 _Argument = TypeVar("_Argument")
 
-LONGEST_TITLE, LONGEST_BODY = 100, 200
-"""Characters. Even at the most bytes per character, a message stays below every service's limit."""
 MOST_WAITING = 16
 """Messages for one browser whose service is slow; the oldest are dropped."""
 PAUSE_SECONDS = 5.0
@@ -53,19 +55,10 @@ class Pace(Value):
     """Before each retry; after the last one a message is given up."""
 
 
-class Note(Value):
-    """The content of a notification, for the browser's service worker."""
-
-    title: str
-    body: str
-    url: str
-    """Where a click leads, on the web app's own origin."""
-    tag: str
-    """A notification replaces another one with the same tag, also one that the page showed."""
-
-
 class Push:
-    """Keeps subscriptions, and notifies them of questions that wait for a person."""
+    """Keeps subscriptions, and notifies them: of questions that wait for a person, and of what else
+    each browser wants to be told.
+    """
 
     def __init__(
         self,
@@ -89,6 +82,7 @@ class Push:
         self._contact = contact
         self._pace = pace or Pace()
         self._wanted = anyio.Event()
+        self._answers = AnswerTokens()
         self._after: int | None = None
         self._waiting: dict[str, deque[bytes]] = {}
         """Queued notifications, by endpoint; each endpoint in it has a task."""
@@ -99,15 +93,35 @@ class Push:
         """The public key that a browser subscribes with."""
         return (await anyio.to_thread.run_sync(self._store.key)).public
 
-    async def subscribe(self, grant: str, endpoint: str, p256dh: str, auth: str) -> None:
+    async def subscribe(
+        self,
+        grant: str,
+        endpoint: str,
+        p256dh: str,
+        auth: str,
+        *,
+        kinds: Collection[str] = (PushKind.QUESTION,),
+        buttons: bool = False,
+    ) -> None:
         """Add a subscription. Raises `UsageError` and `Conflict`."""
-        new = Subscription(grant=grant, endpoint=endpoint, p256dh=p256dh, auth=auth)
+        new = Subscription(
+            grant=grant,
+            endpoint=endpoint,
+            p256dh=p256dh,
+            auth=auth,
+            kinds=tuple(kind for kind in PushKind if kind in set(kinds)),
+            buttons=buttons,
+        )
         await anyio.to_thread.run_sync(self._store.add, new)
         self._begin()
 
     async def unsubscribe(self, endpoint: str) -> None:
         """Remove a subscription."""
         await anyio.to_thread.run_sync(self._store.remove, endpoint)
+
+    def redeem(self, token: str, grants: Collection[str], *, allow: bool) -> tuple[str, str] | None:
+        """The login and the question that a notification's token is for. It works once."""
+        return self._answers.redeem(token, grants, allow=allow)
 
     # --- telling ---------------------------------------------------------------------------------
 
@@ -132,8 +146,9 @@ class Push:
                 try:
                     async for batch in self._hub.follow(after=self._after):
                         for stored in batch:
-                            if isinstance(stored.event, AskOpened):
-                                await self._notify(stored, stored.event, client, tasks)
+                            if isinstance(stored.event, AskAnswered | AskWithdrawn):
+                                self._answers.settled(stored.event.ask)
+                            await self._notify(stored, client, tasks)
                 except JournalError as error:
                     log.error("push notifications are paused: %s", error)
                     await anyio.sleep(PAUSE_SECONDS)
@@ -141,25 +156,45 @@ class Push:
                 else:
                     return  # the journal is closed
 
-    async def _notify(
-        self, stored: Stored, opened: AskOpened, client: httpx2.AsyncClient, tasks: TaskGroup
-    ) -> None:
+    async def _notify(self, stored: Stored, client: httpx2.AsyncClient, tasks: TaskGroup) -> None:
+        found = note_of(stored.session, "", stored.event)
+        if found is None:
+            return
+        kind, _ = found
         grants = self._grants()
         await self._change(self._store.keep_only, grants)
-        subscriptions = [each for each in self._store.subscriptions if each.grant in grants]
+        subscriptions = [
+            each
+            for each in self._store.subscriptions
+            if each.grant in grants and kind in each.kinds
+        ]
         if not subscriptions:
             return
         try:
             view = await self._hub.session(stored.session)
         except NotFound:
             return  # the session was deleted meanwhile
-        message = msgspec.json.encode(_note(stored.session, view.name, opened))
+        named = note_of(stored.session, view.name, stored.event)
+        assert named is not None
         for to in subscriptions:
+            note = self._with_answers(named[1], to, stored.event)
+            message = msgspec.json.encode(note)
             waiting = self._waiting.get(to.endpoint)
             if waiting is None:
                 self._waiting[to.endpoint] = waiting = deque(maxlen=MOST_WAITING)
                 tasks.start_soon(self._deliver, to, waiting, client)
             waiting.append(message)
+
+    def _with_answers(self, note: Note, to: Subscription, event: Event) -> Note:
+        """The note, with what the browser needs to answer it, if the person wants that."""
+        if not to.buttons or not isinstance(event, AskOpened) or not can_deny(event):
+            return note
+        command = shown_whole(event)
+        token = self._answers.issue(to.grant, event.ask, allow=command is not None)
+        if command is None:
+            return replace(note, answer=token)
+        # What is allowed is what is read: the command itself, and not a description of it.
+        return replace(note, answer=token, allow=True, body=f"{event.tool}: {command}")
 
     async def _deliver(
         self, to: Subscription, waiting: deque[bytes], client: httpx2.AsyncClient
@@ -204,17 +239,3 @@ class Push:
             await anyio.to_thread.run_sync(change, argument)
         except OSError as error:
             log.error("cannot write the push subscriptions: %s", error)
-
-
-def _note(session: str, name: str, opened: AskOpened) -> Note:
-    body = f"{opened.tool}: {opened.title}" if opened.title else opened.tool
-    return Note(
-        title=_cut(f"{name or 'An agent'} waits for you", LONGEST_TITLE),
-        body=_cut(body, LONGEST_BODY),
-        url=f"/s/{quote(session, safe='')}",
-        tag=opened.ask,
-    )
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Collection, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -33,6 +34,15 @@ LONGEST_ENDPOINT = 2048
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
+class PushKind(StrEnum):
+    """What a notification is about."""
+
+    QUESTION = "question"
+    FINISHED = "finished"
+    FAILED = "failed"
+    BUDGET = "budget"
+
+
 class Subscription(Value):
     """A subscribed browser. The endpoint is a secret: anyone who has it can send there."""
 
@@ -41,6 +51,10 @@ class Subscription(Value):
     endpoint: str
     p256dh: str
     auth: str
+    kinds: tuple[PushKind, ...] = (PushKind.QUESTION,)
+    """What the browser is told of."""
+    buttons: bool = False
+    """Questions have buttons that answer them, also on a locked screen."""
 
     @property
     def origin(self) -> str:

@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec import Raw
 
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.push import Push
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk
+from quarterdeck.protocol.events import AskKind, AskOpened
 from support.front import Front, front
 from support.push_service import PushService, push_service
 from support.small_deck import SmallDeck
@@ -106,3 +109,67 @@ async def test_a_runner_and_a_stranger_learn_nothing(tmp_path: Path) -> None:
         for role, status in ((Role.RUNNER, 403), (None, 401)):
             async with hub.client(role) as client:
                 assert (await client.get("/api/push")).status_code == status
+
+
+async def test_the_browser_that_was_told_answers_once_and_nobody_else_with_its_notification(
+    tmp_path: Path,
+) -> None:
+    async with push_service() as service, pushing(tmp_path) as hub:
+        session = await hub.deck.have_session()
+        async with hub.client(None) as ada, hub.client(None) as other:
+            keys = {}
+            for client in (ada, other):
+                code = hub.access.make_code("ada", Role.OPERATOR)
+                made = await client.post("/login", json={"code": code})
+                keys[client] = {"x-quarterdeck-page-key": made.json()["page_key"]}
+            ours = {"origin": hub.url}
+            subscribed = await ada.post(
+                SUBSCRIPTIONS,
+                json={**body(service), "buttons": True},
+                headers={**keys[ada], **ours},
+            )
+            assert subscribed.status_code == 200
+            ask = f"{session}.one"
+            opened = AskOpened(
+                ask=ask,
+                run="run",
+                request_id="r",
+                ask_kind=AskKind.TOOL,
+                tool="Bash",
+                title="make",
+                request=Raw(b'{"input":{"command":"make test"}}'),
+            )
+            await hub.deck.journal.append(session, [opened])
+            (note,) = await service.until(1)
+            answer = {"token": note["answer"], "answer": "allow"}
+            path = "/push/answer"
+            # A stolen token without the cookie, with another login's, from a strange page.
+            async with hub.client(None) as thief:
+                assert (await thief.post(path, json=answer)).status_code == 401
+            assert (await other.post(path, json=answer, headers=ours)).status_code == 401
+            strange = {"origin": "https://evil.example"}
+            assert (await ada.post(path, json=answer, headers=strange)).status_code == 403
+            assert (await ada.post(path, json=answer)).status_code == 403
+            # The cookie alone opens nothing, and nothing lasting can be asked for.
+            for wrong in ({**answer, "token": "x"}, {**answer, "answer": "always"}, {}):
+                refused = await ada.post(path, json=wrong, headers=ours)
+                assert refused.status_code in {400, 401}
+            assert (await ada.get("/api/whoami", headers=ours)).status_code == 401
+            done = await ada.post(path, json=answer, headers=ours)
+            assert done.status_code == 200, done.text
+            assert (await ada.post(path, json=answer, headers=ours)).status_code == 401
+    [command] = [each for each in hub.deck.submitted if isinstance(each, AnswerAsk)]
+    assert (command.ask, command.by, command.role) == (ask, "ada", "operator")
+    assert command.answer == AllowAnswer()
+
+
+async def test_a_viewer_gets_no_buttons(tmp_path: Path) -> None:
+    async with push_service() as service, pushing(tmp_path) as hub:
+        session = await hub.deck.have_session()
+        async with hub.client(Role.VIEWER) as viewer:
+            await viewer.post(SUBSCRIPTIONS, json={**body(service), "buttons": True})
+            wrong = {**body(service), "kinds": ["everything"]}
+            assert (await viewer.post(SUBSCRIPTIONS, json=wrong)).status_code == 400
+        await hub.deck.ask(session)
+        (note,) = await service.until(1)
+        assert "answer" not in note

@@ -17,12 +17,15 @@ from quarterdeck.fronts.http.history_shapes import RetentionReport
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of
+from quarterdeck.fronts.http.routes.worktrees import MachineName
 from quarterdeck.history.export import Form
 from quarterdeck.history.imports import ImportReport
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.api import HubApi
+from quarterdeck.hub.cli_sessions import CliSessions
 from quarterdeck.journal.retention import Plan, Retention
 from quarterdeck.journal.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
+from quarterdeck.protocol.machine_requests import CliSessionsOnDisk
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import NewImport, NewRetention
 
@@ -36,6 +39,7 @@ MEDIA_TYPES = {
 }
 _ENDINGS = {"markdown": "md", "html": "html", "json": "ndjson"}
 
+Disks = NamedDependency[SkipValidation[CliSessions | None]]
 Behind = NamedDependency[SkipValidation[HistoryService | None]]
 Word = Annotated[str | None, QueryParameter(max_length=1000)]
 Time = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="In ms since 1970")]
@@ -192,4 +196,26 @@ async def _events(hub: HubApi, session: str, head: int) -> AsyncIterator[bytes]:
             yield b"".join(envelope(stored) + b"\n" for stored in some if stored.seq <= head)
 
 
-HANDLERS = [search, export_session, import_sessions, apply_retention]
+@get("/machines/{machine:str}/sessions", opt=documented((*READ_ERRORS, "conflict", "disconnected")))
+async def list_disk_sessions(
+    machine: MachineName,
+    request: Asking,
+    disk_sessions: Disks,
+    directory: Annotated[
+        str | None,
+        QueryParameter(description="Only of the project in this folder", max_length=4096),
+    ] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=500, description="At most so many")] = 100,
+) -> CliSessionsOnDisk:
+    """The sessions that the CLI has on a machine's disk, newest first. For owners.
+
+    Those of the hub's machine can be imported. Others are continued by `cli_session` of
+    `POST /api/sessions`, with their directory.
+    """
+    request.user.need(Right.MANAGE)
+    if disk_sessions is None:
+        raise Refused("not_found", "this server has no machines")
+    return await disk_sessions.on_disk(machine, directory=directory, limit=limit)
+
+
+HANDLERS = [search, export_session, import_sessions, apply_retention, list_disk_sessions]

@@ -6,7 +6,8 @@ keys and of push services.
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from collections.abc import Collection
+from typing import Annotated, Literal, Protocol
 
 from litestar import delete, get, post
 from litestar.di import NamedDependency
@@ -17,6 +18,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
+from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import Body
 
 Endpoint = Annotated[str, Meta(min_length=1, max_length=2048)]
@@ -29,11 +31,23 @@ class Pushing(Protocol):
     async def public_key(self) -> str:
         """The key that a browser subscribes with, in base 64 as web addresses have it."""
 
-    async def subscribe(self, grant: str, endpoint: str, p256dh: str, auth: str) -> None:
+    async def subscribe(
+        self,
+        grant: str,
+        endpoint: str,
+        p256dh: str,
+        auth: str,
+        *,
+        kinds: Collection[str],
+        buttons: bool,
+    ) -> None:
         """Tell a browser while its grant is valid. Raises `UsageError` and `Conflict`."""
 
     async def unsubscribe(self, endpoint: str) -> None:
         """Remove a subscription. An unknown one is ignored."""
+
+    def redeem(self, token: str, grants: Collection[str], *, allow: bool) -> tuple[str, str] | None:
+        """The grant and the question that a notification's token is for: once, or None."""
 
 
 Pusher = NamedDependency[SkipValidation[Pushing | None]]
@@ -51,6 +65,13 @@ class NewSubscription(Body):
 
     endpoint: Endpoint
     keys: BrowserKeys
+    kinds: Annotated[
+        tuple[Literal["question", "finished", "failed", "budget"], ...], Meta(max_length=4)
+    ] = ("question",)
+    """What the browser is told of."""
+    buttons: bool = False
+    """Permission requests get buttons that deny them, and allow once what is shown completely.
+    Whoever sees the notification can press them, also on a locked screen."""
 
 
 class OldSubscription(Body):
@@ -73,13 +94,21 @@ async def push_key(pushing: Pusher) -> PushKey:
 
 @post("/push/subscriptions", status_code=200, opt=documented(COMMAND_ERRORS, takes=NewSubscription))
 async def subscribe(request: Asking, pushing: Pusher) -> PushKey:
-    """Tell a browser of every question, for as long as your access is valid.
+    """Tell a browser of questions, or of other kinds of events, while your access is valid.
 
-    Again with the same endpoint is once. Gives the key that it must have been made with.
+    Again with the same endpoint replaces the former choice. Gives the key that it must have been
+    made with.
     """
     there = _there(pushing)
     new = await body_of(request, NewSubscription)
-    await there.subscribe(request.user.grant, new.endpoint, new.keys.p256dh, new.keys.auth)
+    await there.subscribe(
+        request.user.grant,
+        new.endpoint,
+        new.keys.p256dh,
+        new.keys.auth,
+        kinds=new.kinds,
+        buttons=new.buttons and request.user.may(Right.STEER),
+    )
     return PushKey(key=await there.public_key())
 
 
