@@ -121,6 +121,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{session_id}/rewind": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * RewindSession
+         * @description Go back to before a prompt: with the files, the conversation, or both.
+         *
+         *     The outcome's `answer` says what changes. Files go back to the checkpoint that the CLI keeps.
+         *     The conversation goes back in place from version 2.1.200 of the CLI on.
+         */
+        post: operations["ApiSessionsSessionIdRewindRewindSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{session_id}/interrupt": {
         parameters: {
             query?: never;
@@ -583,6 +606,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/policy/files/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ReadPolicyFile
+         * @description The text of a policy file. For owners.
+         */
+        get: operations["ApiPolicyFilesNameReadPolicyFile"];
+        /**
+         * ReplacePolicyFile
+         * @description Replace a policy file and put it in force. For owners.
+         *
+         *     A text with errors is refused, and so is one that replaces another version than the one on the
+         *     disk (`policy_changed`). The audit log of every running session has it.
+         */
+        put: operations["ApiPolicyFilesNameReplacePolicyFile"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/policy/suggestions": {
         parameters: {
             query?: never;
@@ -698,9 +748,10 @@ export interface paths {
         put?: never;
         /**
          * Subscribe
-         * @description Tell a browser of every question, for as long as your access is valid.
+         * @description Tell a browser of questions, or of other kinds of events, while your access is valid.
          *
-         *     Again with the same endpoint is once. Gives the key that it must have been made with.
+         *     Again with the same endpoint replaces the former choice. Gives the key that it must have been
+         *     made with.
          */
         post: operations["ApiPushSubscriptionsSubscribe"];
         /**
@@ -1019,8 +1070,10 @@ export interface paths {
          * GetDiff
          * @description What a session has changed: files, lines, and the text of the diff.
          *
-         *     In a worktree it is compared to where its branch left its base, else to the last commit. What is
-         *     not committed, and files that are new, are in it.
+         *     In a worktree it is compared to where its branch left its base, else to the start of the
+         *     session, or to the last commit if its machine has no snapshot of that. What shell commands have
+         *     changed, what is not committed, and files that are new, are in it. Files that the policy closes
+         *     are listed, and are not in the text.
          */
         get: operations["ApiSessionsSessionIdDiffGetDiff"];
         put?: never;
@@ -1061,7 +1114,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * ListFiles
+         * @description What is in a folder of a session's folder. Links are listed and not followed.
+         */
+        get: operations["ApiSessionsSessionIdFilesListFiles"];
         put?: never;
         /**
          * PutFile
@@ -1086,6 +1143,215 @@ export interface paths {
          * @description The folders of a machine that can be worked in, below those that the configuration allows.
          */
         get: operations["ApiMachinesDirectoriesListDirectories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/diff/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetFileDiff
+         * @description The changes of one file of a session, with all unchanged lines if it is not too long.
+         *
+         *     `path` is below the top folder of the repository, as in the list of changes. A file that the
+         *     policy closes is refused.
+         */
+        get: operations["ApiSessionsSessionIdDiffFileGetFileDiff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/files/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ReadSessionFile
+         * @description What is in a file of a session's folder, if it is a text of at most 1 MiB.
+         *
+         *     A file that the policy closes to the session's agent, or that usually holds secrets, is refused.
+         */
+        get: operations["ApiSessionsSessionIdFilesContentReadSessionFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/files/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * SearchFiles
+         * @description Where a text is in a session's folder: in names, or in contents. Ignored files are not
+         *     searched.
+         */
+        get: operations["ApiSessionsSessionIdFilesSearchSearchFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/remote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetRemote
+         * @description Where a push of the session's branch would go, and which commits it would send.
+         */
+        get: operations["ApiSessionsSessionIdRemoteGetRemote"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * RevertChange
+         * @description Undo the change of a file, or some blocks of it. What was there is saved under a ref.
+         */
+        post: operations["ApiSessionsSessionIdRevertRevertChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/stage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * StageFiles
+         * @description Add files to the index as they are now, or take them out of it.
+         */
+        post: operations["ApiSessionsSessionIdStageStageFiles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * CommitFiles
+         * @description Commit what is staged. It runs no hook and no filter of the repository, and signs nothing.
+         */
+        post: operations["ApiSessionsSessionIdCommitCommitFiles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/push": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * PushBranch
+         * @description Push the session's branch with the login of the machine's user, and never by force.
+         *
+         *     It runs no hook and uses no setting of the repository. `url` and `commit` are those of the
+         *     answer for the remote: if one of them has changed, nothing is pushed.
+         */
+        post: operations["ApiSessionsSessionIdPushPushBranch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/pull-request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * CreatePullRequest
+         * @description Open a pull request for the pushed branch, with `gh` or `glab` of the machine.
+         */
+        post: operations["ApiSessionsSessionIdPullRequestCreatePullRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListCheckpoints
+         * @description The prompts of a session as points to go back to, oldest first.
+         */
+        get: operations["ApiSessionsSessionIdCheckpointsListCheckpoints"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1180,6 +1446,246 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/machines/{machine}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListDiskSessions
+         * @description The sessions that the CLI has on a machine's disk, newest first. For owners.
+         *
+         *     Those of the hub's machine can be imported. Others are continued by `cli_session` of
+         *     `POST /api/sessions`, with their directory.
+         */
+        get: operations["ApiMachinesSessionsListDiskSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListPreferences
+         * @description Your pins, read marks, drafts and settings, which follow you to every device.
+         */
+        get: operations["ApiPreferencesListPreferences"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * ChangePreferences
+         * @description Tell the hub what a device has changed; gives what is new to that device.
+         *
+         *     The newest pin or setting wins, the greatest read mark, and drafts of several devices are
+         *     joined.
+         */
+        patch: operations["ApiPreferencesChangePreferences"];
+        trace?: never;
+    };
+    "/api/library": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetLibrary
+         * @description Your saved prompts and session templates, and those that are shared.
+         */
+        get: operations["ApiLibraryGetLibrary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/library/prompts/{entry_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * SavePrompt
+         * @description Save a prompt, or change one.
+         */
+        put: operations["ApiLibraryPromptsEntryIdSavePrompt"];
+        post?: never;
+        /**
+         * RemovePrompt
+         * @description Delete a saved prompt.
+         */
+        delete: operations["ApiLibraryPromptsEntryIdRemovePrompt"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/library/templates/{entry_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * SaveTemplate
+         * @description Save a session template, or change one.
+         */
+        put: operations["ApiLibraryTemplatesEntryIdSaveTemplate"];
+        post?: never;
+        /**
+         * RemoveTemplate
+         * @description Delete a session template.
+         */
+        delete: operations["ApiLibraryTemplatesEntryIdRemoveTemplate"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/hub": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetHub
+         * @description The version of the hub, where other devices find it, and how it is encrypted.
+         */
+        get: operations["ApiHubGetHub"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/hub/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetFindings
+         * @description What `quarterdeck doctor` finds on the hub's machine. For owners.
+         */
+        get: operations["ApiHubFindingsGetFindings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/logins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * MakeLogin
+         * @description Make a link, with a QR code, that logs in another device. For owners.
+         */
+        post: operations["ApiLoginsMakeLogin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListShares
+         * @description The read-only links that are valid. For owners.
+         */
+        get: operations["ApiSharesListShares"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * ShareSession
+         * @description Make a read-only link to a session, for people without access. For owners.
+         *
+         *     It shows this session and nothing else, until it expires or is revoked. The audit log has it.
+         */
+        post: operations["ApiSessionsSessionIdShareShareSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/shares/{grant_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * RevokeShare
+         * @description Revoke a read-only link; gives those that are left. For owners.
+         */
+        delete: operations["ApiSharesGrantIdRevokeShare"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/login": {
         parameters: {
             query?: never;
@@ -1216,6 +1722,69 @@ export interface paths {
         get: operations["HealthzHealthz"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * SharedSession
+         * @description The session of a read-only link. The link's secret is the bearer token.
+         */
+        get: operations["SharedSessionSharedSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/shared/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * SharedEvents
+         * @description The history of the session of a read-only link, a page at a time.
+         */
+        get: operations["SharedEventsSharedEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/push/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * AnswerNotification
+         * @description Answer the question of a notification, for its service worker: allow it once, or deny it.
+         *
+         *     Both the browser's cookie and the notification's token are required. The token is bound to the
+         *     question and to the login that subscribed, and works once.
+         */
+        post: operations["PushAnswerAnswerNotification"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1287,7 +1856,7 @@ export interface components {
             /** @default  */
             by?: string;
             ask: string;
-            answer: components["schemas"]["AllowAnswer"] | components["schemas"]["DenyAnswer"] | components["schemas"]["PlanAnswer"] | components["schemas"]["QuestionsAnswer"] | components["schemas"]["SkipAnswer"] | components["schemas"]["ElicitationAnswer"];
+            answer: components["schemas"]["AllowAnswer"] | components["schemas"]["DenyAnswer"] | components["schemas"]["PlanAnswer"] | components["schemas"]["QuestionsAnswer"] | components["schemas"]["SkipAnswer"] | components["schemas"]["ElicitationAnswer"] | components["schemas"]["RawAnswer"];
             /** @default  */
             role?: string;
         };
@@ -1296,7 +1865,7 @@ export interface components {
          * @description Answer a question. The first answer counts; a later one is refused with a conflict.
          */
         AnswerAskBody: {
-            answer: components["schemas"]["AllowAnswer"] | components["schemas"]["DenyAnswer"] | components["schemas"]["PlanAnswer"] | components["schemas"]["QuestionsAnswer"] | components["schemas"]["SkipAnswer"] | components["schemas"]["ElicitationAnswer"];
+            answer: components["schemas"]["AllowAnswer"] | components["schemas"]["DenyAnswer"] | components["schemas"]["PlanAnswer"] | components["schemas"]["QuestionsAnswer"] | components["schemas"]["SkipAnswer"] | components["schemas"]["ElicitationAnswer"] | components["schemas"]["RawAnswer"];
         };
         /**
          * ArchiveSession
@@ -1408,6 +1977,16 @@ export interface components {
             t: "beat";
         };
         /**
+         * BlockId
+         * @description Changed lines, by where they are: as in the header of a hunk without context.
+         */
+        BlockId: {
+            old_start: number;
+            old_lines: number;
+            new_start: number;
+            new_lines: number;
+        };
+        /**
          * BrowserKeys
          * @description What a message for the browser is sealed with, in base 64 as web addresses have it.
          */
@@ -1502,6 +2081,16 @@ export interface components {
          */
         CancelledCode: {
             ok: boolean;
+        };
+        /**
+         * CertificateShape
+         * @description The certificate that the hub serves with. Times are in ms since 1970.
+         */
+        CertificateShape: {
+            names: string[];
+            begins: number;
+            ends: number;
+            problem: string;
         };
         /**
          * ChainFlaw
@@ -1620,6 +2209,35 @@ export interface components {
             flaws?: components["schemas"]["ChainFlaw"][];
         };
         /**
+         * Checkpoint
+         * @description A prompt that was sent, as a point to go back to.
+         */
+        Checkpoint: {
+            prompt: string;
+            uuid: string;
+            at: number;
+            seq: number;
+            by: string;
+            text: string;
+            /** @default null */
+            before?: string | null;
+            /** @default null */
+            conversation?: string | null;
+            /** @default false */
+            steered?: boolean;
+            /** @default false */
+            gone?: boolean;
+        };
+        /**
+         * CheckpointList
+         * @description The checkpoints of a session, oldest first.
+         */
+        CheckpointList: {
+            checkpoints: components["schemas"]["Checkpoint"][];
+            conversation: string | null;
+            in_place: boolean;
+        };
+        /**
          * CliSession
          * @description The CLI's id of the conversation, used to resume it.
          */
@@ -1627,6 +2245,36 @@ export interface components {
             /** @constant */
             kind: "run.cli_session";
             cli_session: string;
+        };
+        /**
+         * CliSessionOnDisk
+         * @description A session of the CLI on a machine's disk.
+         */
+        CliSessionOnDisk: {
+            cli_session: string;
+            title: string;
+            directory: string;
+            branch: string;
+            updated: number;
+            bytes: number;
+        };
+        /**
+         * CliSessionsOnDisk
+         * @description Sessions of the CLI on a machine's disk, newest first.
+         */
+        CliSessionsOnDisk: {
+            sessions?: components["schemas"]["CliSessionOnDisk"][];
+            /** @default false */
+            more?: boolean;
+        };
+        /**
+         * CommitBody
+         * @description A commit of what is staged.
+         */
+        CommitBody: {
+            message: string;
+            /** @default false */
+            all_files?: boolean;
         };
         /**
          * ContextChanged
@@ -1804,6 +2452,26 @@ export interface components {
             content?: unknown;
         };
         /**
+         * Entries
+         * @description What is in a folder, folders first. `path` is below the session's folder.
+         */
+        Entries: {
+            path: string;
+            entries?: components["schemas"]["Entry"][];
+            /** @default 0 */
+            left_out?: number;
+        };
+        /**
+         * Entry
+         * @description Something in a folder: a `file`, `folder`, `link` or `other`.
+         */
+        Entry: {
+            name: string;
+            kind: string;
+            /** @default 0 */
+            size?: number;
+        };
+        /**
          * EventPage
          * @description A page of history. `next` is the `after` of the following page, null at the end.
          */
@@ -1821,7 +2489,7 @@ export interface components {
             seq: number;
             position: number;
             at: number;
-            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["SandboxStarted"] | components["schemas"]["SandboxConnection"] | components["schemas"]["SandboxRefused"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["PeerPrompted"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
+            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["SandboxStarted"] | components["schemas"]["SandboxConnection"] | components["schemas"]["SandboxRefused"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["PeerPrompted"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["FolderChanged"] | components["schemas"]["SessionRewound"] | components["schemas"]["Noted"];
         };
         /**
          * Events
@@ -1878,6 +2546,44 @@ export interface components {
             staged?: string;
         };
         /**
+         * FileDiff
+         * @description The diff of one file.
+         */
+        FileDiff: {
+            directory: string;
+            path: string;
+            /** @default null */
+            old_path?: string | null;
+            /** @default false */
+            binary?: boolean;
+            /** @default  */
+            patch?: string;
+            /** @default false */
+            whole?: boolean;
+            /** @default false */
+            cut?: boolean;
+            /** @default  */
+            digest?: string;
+        };
+        /**
+         * FindingList
+         * @description What `quarterdeck doctor` finds.
+         */
+        FindingList: {
+            findings: components["schemas"]["FindingShape"][];
+        };
+        /**
+         * FindingShape
+         * @description A result of `quarterdeck doctor`.
+         */
+        FindingShape: {
+            topic: string;
+            /** @enum {unknown} */
+            level: "note" | "ok" | "problem" | "warning";
+            text: string;
+            advice: string;
+        };
+        /**
          * Firing
          * @description One start, or why there was none. Times are in ms since 1970.
          */
@@ -1926,6 +2632,39 @@ export interface components {
             repository?: boolean;
         };
         /**
+         * FolderChanged
+         * @description A person has changed the session's folder or published its work; `text` is for people.
+         */
+        FolderChanged: {
+            /** @constant */
+            kind: "folder.changed";
+            action: string;
+            by: string;
+            /** @default  */
+            text?: string;
+            paths?: string[];
+            /** @default null */
+            commit?: string | null;
+            /** @default null */
+            saved?: string | null;
+            /** @default null */
+            url?: string | null;
+        };
+        /**
+         * FolderDone
+         * @description What was done to a working folder, in words for a person too.
+         */
+        FolderDone: {
+            text: string;
+            paths?: string[];
+            /** @default null */
+            commit?: string | null;
+            /** @default null */
+            saved?: string | null;
+            /** @default null */
+            url?: string | null;
+        };
+        /**
          * Folders
          * @description The folders in a folder, by name. `path` is None for the list of roots.
          */
@@ -1952,6 +2691,8 @@ export interface components {
             all?: boolean;
             /** @default null */
             epoch?: string | null;
+            /** @default null */
+            after?: number | null;
             /** @default true */
             live?: boolean;
             /** @default true */
@@ -1986,6 +2727,8 @@ export interface components {
             name?: string | null;
             /** @default null */
             copy?: string | null;
+            /** @default null */
+            before?: string | null;
         };
         /**
          * ForkSessionBody
@@ -1998,6 +2741,28 @@ export interface components {
             name?: string | null;
             /** @default null */
             copy?: string | null;
+            /** @default null */
+            before?: string | null;
+        };
+        /**
+         * Found
+         * @description What was found. `cut`: there is more, or the search took too long.
+         */
+        Found: {
+            matches?: components["schemas"]["FoundLine"][];
+            /** @default false */
+            cut?: boolean;
+        };
+        /**
+         * FoundLine
+         * @description A file that was found; `line` is 0 and `text` empty if its name was.
+         */
+        FoundLine: {
+            path: string;
+            /** @default 0 */
+            line?: number;
+            /** @default  */
+            text?: string;
         };
         /**
          * Grant
@@ -2034,7 +2799,7 @@ export interface components {
             id: string;
             name: string;
             /** @enum {unknown} */
-            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics" | "program";
             /** @enum {unknown} */
             kind: "token" | "browser" | "code" | "pairing" | "share";
             made: number;
@@ -2068,7 +2833,7 @@ export interface components {
             epoch: string;
             name: string;
             /** @enum {unknown} */
-            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics" | "program";
             beat_seconds: number;
             limits: components["schemas"]["Limits"];
         };
@@ -2112,6 +2877,26 @@ export interface components {
             cut: {
                 [key: string]: number;
             };
+        };
+        /**
+         * HttpsShape
+         * @description How the hub is encrypted.
+         */
+        HttpsShape: {
+            /** @enum {unknown} */
+            way: "auto" | "files" | "none" | "proxy";
+            certificate: components["schemas"]["CertificateShape"] | null;
+            problem: string;
+            tailscale: string | null;
+            trust: boolean;
+        };
+        /**
+         * HubShape
+         * @description The hub that answers.
+         */
+        HubShape: {
+            version: string;
+            reach: components["schemas"]["Reach"] | null;
         };
         /**
          * ImportReport
@@ -2191,6 +2976,14 @@ export interface components {
             rewritten?: boolean;
         };
         /**
+         * Library
+         * @description Your own prompts and templates and the shared ones, by name.
+         */
+        Library: {
+            prompts: components["schemas"]["SavedPrompt"][];
+            templates: components["schemas"]["SessionTemplate"][];
+        };
+        /**
          * LimitState
          * @description Where an account stands, as the last CLI on a machine has told it.
          */
@@ -2263,8 +3056,8 @@ export interface components {
         LoggedIn: {
             name: string;
             /** @enum {unknown} */
-            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
-            rights: ("read" | "steer" | "manage" | "run" | "measure")[];
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics" | "program";
+            rights: ("read" | "steer" | "manage" | "run" | "dial" | "measure")[];
             expires: number | null;
             page_key: string;
         };
@@ -2273,6 +3066,15 @@ export interface components {
          * @description The code of a login link.
          */
         LoginCode: {
+            code: string;
+        };
+        /**
+         * LoginLink
+         * @description A link that logs a browser in, and the same as a picture.
+         */
+        LoginLink: {
+            address: string;
+            link: string;
             code: string;
         };
         /**
@@ -2423,8 +3225,16 @@ export interface components {
             token: string;
             name: string;
             /** @enum {unknown} */
-            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics" | "program";
             expires: number | null;
+        };
+        /**
+         * MadeShare
+         * @description A link. Its secret is returned once, and not stored.
+         */
+        MadeShare: {
+            share: components["schemas"]["ShareShape"];
+            path: string;
         };
         /**
          * MadeToken
@@ -2475,8 +3285,8 @@ export interface components {
         Me: {
             name: string;
             /** @enum {unknown} */
-            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
-            rights: ("read" | "steer" | "manage" | "run" | "measure")[];
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics" | "program";
+            rights: ("read" | "steer" | "manage" | "run" | "dial" | "measure")[];
             expires: number | null;
         };
         /**
@@ -2531,6 +3341,24 @@ export interface components {
             dry_run?: boolean;
         };
         /**
+         * NewLogin
+         * @description A login for another device.
+         */
+        NewLogin: {
+            /** @default null */
+            name?: string | null;
+            /** @default null */
+            role?: ("operator" | "owner" | "viewer") | null;
+        };
+        /**
+         * NewLoginLinks
+         * @description Links with one code in them: it works once, in one of them.
+         */
+        NewLoginLinks: {
+            links: components["schemas"]["LoginLink"][];
+            seconds: number;
+        };
+        /**
          * NewLoop
          * @description A loop to start in the hub.
          */
@@ -2562,6 +3390,13 @@ export interface components {
             project?: string | null;
         };
         /**
+         * NewPreferences
+         * @description What a device has changed since it last told the hub.
+         */
+        NewPreferences: {
+            changes: components["schemas"]["PreferenceChange"][];
+        };
+        /**
          * NewRetention
          * @description Delete old sessions. Without any limit, the hub's configured limits apply.
          */
@@ -2576,12 +3411,51 @@ export interface components {
             dry_run?: boolean;
         };
         /**
+         * NewSavedPrompt
+         * @description A prompt for the library.
+         */
+        NewSavedPrompt: {
+            name: string;
+            text: string;
+            /** @default false */
+            shared?: boolean;
+            /** @default 0 */
+            version?: number;
+        };
+        /**
+         * NewShare
+         * @description A read-only link to a session.
+         */
+        NewShare: {
+            /** @default 24 */
+            hours?: number;
+            /** @default link */
+            name?: string;
+        };
+        /**
          * NewSubscription
          * @description A browser's subscription, as its `PushSubscription` has it.
          */
         NewSubscription: {
             endpoint: string;
             keys: components["schemas"]["BrowserKeys"];
+            kinds?: ("budget" | "failed" | "finished" | "question")[];
+            /** @default false */
+            buttons?: boolean;
+        };
+        /**
+         * NewTemplate
+         * @description A template for sessions.
+         */
+        NewTemplate: {
+            name: string;
+            spec: components["schemas"]["TemplateSpec"];
+            /** @default  */
+            prompt?: string;
+            /** @default false */
+            shared?: boolean;
+            /** @default 0 */
+            version?: number;
         };
         /**
          * NewToken
@@ -2603,6 +3477,15 @@ export interface components {
             kind: "noted";
             level: string;
             text: string;
+        };
+        /**
+         * NotificationAnswer
+         * @description The answer to the question of a notification.
+         */
+        NotificationAnswer: {
+            token: string;
+            /** @enum {unknown} */
+            answer: "allow" | "deny";
         };
         /**
          * OfferedAgent
@@ -2641,6 +3524,8 @@ export interface components {
             /** @default null */
             resolved?: string | null;
             efforts?: string[];
+            /** @default false */
+            auto?: boolean;
         };
         /**
          * Offers
@@ -2723,7 +3608,7 @@ export interface components {
             seconds: number;
             name: string;
             /** @enum {unknown} */
-            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics" | "program";
         };
         /**
          * PartExplained
@@ -2802,6 +3687,24 @@ export interface components {
             warnings?: components["schemas"]["Flaw"][];
         };
         /**
+         * PolicyFileChange
+         * @description The new text of a policy file, and the version that it replaces.
+         */
+        PolicyFileChange: {
+            text: string;
+            version: string;
+        };
+        /**
+         * PolicyFileText
+         * @description A policy file as it is on the disk.
+         */
+        PolicyFileText: {
+            name: string;
+            path: string;
+            text: string;
+            version: string;
+        };
+        /**
          * PolicyGrants
          * @description What people have granted, oldest first.
          */
@@ -2854,6 +3757,39 @@ export interface components {
             names: string[];
             grants: components["schemas"]["Grant"][];
             grants_flaw: string | null;
+        };
+        /**
+         * Preference
+         * @description A preference as the hub has it.
+         */
+        Preference: {
+            /** @enum {unknown} */
+            kind: "pin" | "read" | "draft" | "setting";
+            key: string;
+            value: boolean | number | string;
+            at: number;
+            version: number;
+        };
+        /**
+         * PreferenceChange
+         * @description A preference that a device has changed.
+         */
+        PreferenceChange: {
+            /** @enum {unknown} */
+            kind: "pin" | "read" | "draft" | "setting";
+            key: string;
+            value: boolean | number | string;
+            at: number;
+            /** @default 0 */
+            base?: number;
+        };
+        /**
+         * PreferencePage
+         * @description The preferences with a greater `version` than the one asked for.
+         */
+        PreferencePage: {
+            preferences: components["schemas"]["Preference"][];
+            version: number;
         };
         /**
          * Problem
@@ -3025,6 +3961,27 @@ export interface components {
             run?: string | null;
         };
         /**
+         * PullRequestBody
+         * @description A pull request for the branch that is checked out and pushed.
+         */
+        PullRequestBody: {
+            url: string;
+            title: string;
+            base: string;
+            /** @default  */
+            body?: string;
+            /** @default false */
+            draft?: boolean;
+        };
+        /**
+         * PushBody
+         * @description A push of the branch that is checked out, of what was seen and to where it was seen.
+         */
+        PushBody: {
+            url: string;
+            commit: string;
+        };
+        /**
          * PushKey
          * @description The hub's public key, in base 64 as web addresses have it.
          */
@@ -3062,6 +4019,26 @@ export interface components {
             used?: number | null;
         };
         /**
+         * RawAnswer
+         * @description An answer in the CLI's own form, as programs give it to the CLI.
+         *
+         *     `body` has the `behavior` `allow`, with `updatedInput` and `updatedPermissions`, or `deny`, with
+         *     `message` and `interrupt`. It fits questions about tools, plans, and questions of the model.
+         */
+        RawAnswer: {
+            /** @constant */
+            answer: "raw";
+            body: unknown;
+        };
+        /**
+         * Reach
+         * @description Where other devices find the hub.
+         */
+        Reach: {
+            addresses: string[];
+            https: components["schemas"]["HttpsShape"];
+        };
+        /**
          * ReadCode
          * @description A code that others may have read.
          */
@@ -3081,6 +4058,33 @@ export interface components {
             run: string;
             uuid: string;
             line: unknown;
+        };
+        /**
+         * RemoteState
+         * @description Where a push would go, and what it would send.
+         */
+        RemoteState: {
+            branch: string | null;
+            commit: string | null;
+            /** @default null */
+            remote?: string | null;
+            /** @default null */
+            url?: string | null;
+            /** @default  */
+            problem?: string;
+            commits?: string[];
+            /** @default 0 */
+            more_commits?: number;
+            /** @default false */
+            known?: boolean;
+            /** @default  */
+            host?: string;
+            /** @default  */
+            repository?: string;
+            /** @default  */
+            tool?: string;
+            /** @default null */
+            base?: string | null;
         };
         /**
          * RenameSession
@@ -3131,6 +4135,23 @@ export interface components {
             bytes: number;
         };
         /**
+         * RevertBody
+         * @description A change to undo: of a whole file, or of some blocks of its lines.
+         */
+        RevertBody: {
+            path: string;
+            /**
+             * @default session
+             * @enum {unknown}
+             */
+            against?: "session" | "head";
+            /** @default null */
+            old_path?: string | null;
+            blocks?: components["schemas"]["BlockId"][];
+            /** @default  */
+            digest?: string;
+        };
+        /**
          * Review
          * @description A second agent that reviews each turn. The task is done only when it agrees.
          */
@@ -3139,6 +4160,43 @@ export interface components {
             prompt?: string;
             /** @default null */
             model?: string | null;
+        };
+        /**
+         * RewindSession
+         * @description Go back to before a prompt: with the files, the conversation, or both.
+         *
+         *     The outcome's `answer` says what changes. Files go back to the checkpoint that the CLI keeps.
+         *     The conversation goes back in place from version 2.1.200 of the CLI on.
+         */
+        RewindSession: {
+            /** @constant */
+            command: "session.rewind";
+            /** @default  */
+            by?: string;
+            session: string;
+            prompt: string;
+            /** @default false */
+            files?: boolean;
+            /** @default false */
+            conversation?: boolean;
+            /** @default true */
+            dry_run?: boolean;
+        };
+        /**
+         * RewindSessionBody
+         * @description Go back to before a prompt: with the files, the conversation, or both.
+         *
+         *     The outcome's `answer` says what changes. Files go back to the checkpoint that the CLI keeps.
+         *     The conversation goes back in place from version 2.1.200 of the CLI on.
+         */
+        RewindSessionBody: {
+            prompt: string;
+            /** @default false */
+            files?: boolean;
+            /** @default false */
+            conversation?: boolean;
+            /** @default true */
+            dry_run?: boolean;
         };
         /**
          * RunEnded
@@ -3357,6 +4415,20 @@ export interface components {
             reason?: string;
             /** @default  */
             detail?: string;
+        };
+        /**
+         * SavedPrompt
+         * @description A prompt of the library.
+         */
+        SavedPrompt: {
+            id: string;
+            name: string;
+            text: string;
+            shared: boolean;
+            by: string;
+            may_change: boolean;
+            updated: number;
+            version: number;
         };
         /**
          * Schedule
@@ -3579,6 +4651,21 @@ export interface components {
             by: string;
         };
         /**
+         * SessionRewound
+         * @description A person has gone back to before a prompt: with the files, the conversation, or both.
+         */
+        SessionRewound: {
+            /** @constant */
+            kind: "session.rewound";
+            prompt: string;
+            by: string;
+            /** @default false */
+            files?: boolean;
+            /** @default false */
+            conversation?: boolean;
+            changed?: string[];
+        };
+        /**
          * SessionShape
          * @description A session.
          */
@@ -3756,6 +4843,21 @@ export interface components {
             plan_cooldown?: number | null;
         };
         /**
+         * SessionTemplate
+         * @description A template for sessions.
+         */
+        SessionTemplate: {
+            id: string;
+            name: string;
+            spec: components["schemas"]["TemplateSpec"];
+            prompt: string;
+            shared: boolean;
+            by: string;
+            may_change: boolean;
+            updated: number;
+            version: number;
+        };
+        /**
          * Settled
          * @description What became of a worktree, in words for a person too.
          */
@@ -3772,6 +4874,39 @@ export interface components {
             saved?: string | null;
             /** @default false */
             removed?: boolean;
+        };
+        /**
+         * ShareList
+         * @description The links that are valid, oldest first.
+         */
+        ShareList: {
+            shares: components["schemas"]["ShareShape"][];
+        };
+        /**
+         * ShareShape
+         * @description A read-only link to a session, without its secret. Times are in seconds since 1970.
+         */
+        ShareShape: {
+            id: string;
+            session: string;
+            name: string;
+            made: number;
+            expires: number | null;
+        };
+        /**
+         * SharedSession
+         * @description A session, as a link shows it: nothing of the machine, of budgets or of other sessions.
+         */
+        SharedSession: {
+            name: string;
+            /** @enum {unknown} */
+            state: "starting" | "idle" | "working" | "waiting" | "compacting" | "retrying" | "rate_limited" | "disconnected" | "ended";
+            model: string | null;
+            created: number;
+            updated: number;
+            head: number;
+            turns: number;
+            expires: number | null;
         };
         /**
          * SkipAnswer
@@ -3806,6 +4941,15 @@ export interface components {
             kind: "session.changed";
             spec: components["schemas"]["SessionSpec"];
             by: string;
+        };
+        /**
+         * StageBody
+         * @description Files to add to the index, or (`staged` false) to take out of it.
+         */
+        StageBody: {
+            paths: string[];
+            /** @default true */
+            staged?: boolean;
         };
         /**
          * StartAfresh
@@ -3962,6 +5106,32 @@ export interface components {
             task: string;
             /** @default  */
             status?: string;
+        };
+        /**
+         * TemplateSpec
+         * @description How a session of a template is started. No member can hold a secret or skip permissions.
+         */
+        TemplateSpec: {
+            /** @default  */
+            directory?: string;
+            /** @default null */
+            machine?: string | null;
+            /** @default null */
+            project?: string | null;
+            /** @default null */
+            worktree?: string | null;
+            /** @default null */
+            model?: string | null;
+            /** @default null */
+            mode?: ("acceptEdits" | "default" | "dontAsk" | "plan") | null;
+            /** @default null */
+            effort?: string | null;
+            /** @default null */
+            policy?: string | null;
+            /** @default null */
+            sandbox?: ("off" | "protect" | "strict") | null;
+            /** @default null */
+            budget?: components["schemas"]["Budget"] | null;
         };
         /**
          * Todo
@@ -4185,6 +5355,8 @@ export interface components {
             into?: string | null;
             /** @default null */
             message?: string | null;
+            /** @default false */
+            dry_run?: boolean;
         };
         /**
          * WorktreeSettled
@@ -4203,7 +5375,7 @@ export interface components {
             /** @default null */
             saved?: string | null;
         };
-        AnyCommand: components["schemas"]["CreateSession"] | components["schemas"]["RenameSession"] | components["schemas"]["ArchiveSession"] | components["schemas"]["DeleteSession"] | components["schemas"]["ChangeSession"] | components["schemas"]["StopSession"] | components["schemas"]["ResumeSession"] | components["schemas"]["ForkSession"] | components["schemas"]["Interrupt"] | components["schemas"]["Control"] | components["schemas"]["SendPrompt"] | components["schemas"]["ChangePrompt"] | components["schemas"]["CancelPrompt"] | components["schemas"]["AnswerAsk"];
+        AnyCommand: components["schemas"]["CreateSession"] | components["schemas"]["RenameSession"] | components["schemas"]["ArchiveSession"] | components["schemas"]["DeleteSession"] | components["schemas"]["ChangeSession"] | components["schemas"]["StopSession"] | components["schemas"]["ResumeSession"] | components["schemas"]["ForkSession"] | components["schemas"]["RewindSession"] | components["schemas"]["Interrupt"] | components["schemas"]["Control"] | components["schemas"]["SendPrompt"] | components["schemas"]["ChangePrompt"] | components["schemas"]["CancelPrompt"] | components["schemas"]["AnswerAsk"];
         ClientFrame: components["schemas"]["Follow"] | components["schemas"]["Unfollow"] | components["schemas"]["Order"] | components["schemas"]["Beat"];
         ServerFrame: components["schemas"]["Hello"] | components["schemas"]["Following"] | components["schemas"]["Events"] | components["schemas"]["Views"] | components["schemas"]["Live"] | components["schemas"]["Done"] | components["schemas"]["Failed"] | components["schemas"]["Bad"] | components["schemas"]["Beat"];
     };
@@ -5064,6 +6236,141 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": components["schemas"]["ForkSessionBody"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outcome"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdRewindRewindSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewindSessionBody"];
             };
         };
         responses: {
@@ -7956,6 +9263,272 @@ export interface operations {
             };
         };
     };
+    ApiPolicyFilesNameReadPolicyFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `policy.toml`, or the name of a policy */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyFileText"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicyFilesNameReplacePolicyFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `policy.toml`, or the name of a policy */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PolicyFileChange"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyFileText"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: The call exceeds its limit of time or memory; `busy`: Too many calls in progress */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     ApiPolicySuggestionsSuggestRules: {
         parameters: {
             query?: {
@@ -10618,6 +12191,8 @@ export interface operations {
             query?: {
                 /** @description Bytes of the diff's text at most */
                 text_limit?: number;
+                /** @description What it is compared to: the session's start, or the last commit */
+                against?: "session" | "head";
             };
             header?: never;
             path: {
@@ -10846,6 +12421,104 @@ export interface operations {
             };
         };
     };
+    ApiSessionsSessionIdFilesListFiles: {
+        parameters: {
+            query?: {
+                /** @description Below the session's folder */
+                path?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Entries"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     ApiSessionsSessionIdFilesPutFile: {
         parameters: {
             query?: never;
@@ -11043,6 +12716,1162 @@ export interface operations {
             };
             /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdDiffFileGetFileDiff: {
+        parameters: {
+            query: {
+                /** @description A file's path */
+                path: string;
+                /** @description Its name before a renaming */
+                old_path?: string | null;
+                /** @description What it is compared to: the session's start, or the last commit */
+                against?: "session" | "head";
+            };
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileDiff"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdFilesContentReadSessionFile: {
+        parameters: {
+            query: {
+                /** @description A file's path */
+                path: string;
+            };
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeenFile"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdFilesSearchSearchFiles: {
+        parameters: {
+            query: {
+                /** @description The text, in any case */
+                text: string;
+                /** @description Look into files, and not at their names */
+                contents?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdRemoteGetRemote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemoteState"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdRevertRevertChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevertBody"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderDone"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdStageStageFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StageBody"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderDone"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdCommitCommitFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommitBody"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderDone"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdPushPushBranch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PushBody"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderDone"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdPullRequestCreatePullRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PullRequestBody"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FolderDone"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdCheckpointsListCheckpoints: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11533,6 +14362,1598 @@ export interface operations {
             };
         };
     };
+    ApiMachinesSessionsListDiskSessions: {
+        parameters: {
+            query?: {
+                /** @description Only of the project in this folder */
+                directory?: string | null;
+                /** @description At most so many */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description A machine's name */
+                machine: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CliSessionsOnDisk"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPreferencesListPreferences: {
+        parameters: {
+            query?: {
+                /** @description The `version` of the answer before */
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreferencePage"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPreferencesChangePreferences: {
+        parameters: {
+            query?: {
+                /** @description The `version` of the answer before */
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPreferences"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreferencePage"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLibraryGetLibrary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Library"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLibraryPromptsEntryIdSavePrompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an entry, chosen by who makes it */
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSavedPrompt"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Library"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLibraryPromptsEntryIdRemovePrompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an entry, chosen by who makes it */
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Library"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLibraryTemplatesEntryIdSaveTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an entry, chosen by who makes it */
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTemplate"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Library"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLibraryTemplatesEntryIdRemoveTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an entry, chosen by who makes it */
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Library"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiHubGetHub: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HubShape"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiHubFindingsGetFindings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FindingList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiLoginsMakeLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewLogin"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewLoginLinks"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSharesListShares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdShareShareSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewShare"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeShare"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSharesGrantIdRevokeShare: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a grant of access */
+                grant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareList"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     LoginLogin: {
         parameters: {
             query?: never;
@@ -11658,6 +16079,291 @@ export interface operations {
             };
             /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    SharedSessionSharedSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharedSession"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    SharedEventsSharedEvents: {
+        parameters: {
+            query?: {
+                /** @description The last number that you have */
+                after?: number;
+                /** @description The largest number of entries */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    PushAnswerAnswerNotification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NotificationAnswer"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outcome"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `bad_code`: The login code is wrong, used, or expired */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -13,7 +13,7 @@ from litestar.params import QueryParameter, SkipValidation
 
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of
-from quarterdeck.fronts.http.routes.worktrees import MACHINE_ERRORS
+from quarterdeck.fronts.http.routes.worktrees import MACHINE_ERRORS, Comparison
 from quarterdeck.hub.checkpoints import read_checkpoints
 from quarterdeck.hub.reviews import Act, ReviewService
 from quarterdeck.hub.rewinds import goes_back_in_place
@@ -57,17 +57,14 @@ async def get_file_diff(
     old_path: Annotated[
         str | None, QueryParameter(description="Its name before a renaming", max_length=4096)
     ] = None,
-    against: Annotated[
-        Against,
-        QueryParameter(description="What it is compared to: the `session`'s start, or the `head`"),
-    ] = Against.SESSION,
+    against: Comparison = "session",
 ) -> FileDiff:
     """The changes of one file of a session, with all unchanged lines if it is not too long.
 
     `path` is below the top folder of the repository, as in the list of changes. A file that the
     policy closes is refused.
     """
-    return await reviews.file_change(session_id, path, against=against, old_path=old_path)
+    return await reviews.file_change(session_id, path, against=Against(against), old_path=old_path)
 
 
 @get("/sessions/{session_id:str}/files", opt=documented(MACHINE_ERRORS))

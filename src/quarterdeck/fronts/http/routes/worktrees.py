@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from litestar import get, post
@@ -29,6 +29,10 @@ FILE_BODY = 32 * 1024 * 1024 + 64 * 1024
 """A file of 24 MiB in base 64, and its path."""
 MACHINE_ERRORS = (*READ_ERRORS, "conflict", "disconnected")
 
+Comparison = Annotated[
+    Literal["session", "head"],
+    QueryParameter(description="What it is compared to: the session's start, or the last commit"),
+]
 MachineName = Annotated[
     str, PathParameter(description="A machine's name", max_length=128, min_length=1)
 ]
@@ -52,10 +56,7 @@ async def get_diff(
     text_limit: Annotated[
         int, QueryParameter(ge=0, le=8 * TEXT_LIMIT, description="Bytes of the diff's text at most")
     ] = TEXT_LIMIT,
-    against: Annotated[
-        Against,
-        QueryParameter(description="What it is compared to: the `session`'s start, or the `head`"),
-    ] = Against.SESSION,
+    against: Comparison = "session",
 ) -> Changes:
     """What a session has changed: files, lines, and the text of the diff.
 
@@ -64,7 +65,9 @@ async def get_diff(
     changed, what is not committed, and files that are new, are in it. Files that the policy closes
     are listed, and are not in the text.
     """
-    return await worktree_service.changes(session_id, text_limit=text_limit, against=against)
+    return await worktree_service.changes(
+        session_id, text_limit=text_limit, against=Against(against)
+    )
 
 
 @post(
