@@ -75,6 +75,8 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "POST /api/policy/check",
         "POST /api/policy/explain",
         "POST /api/policy/replay",
+        "GET /api/policy/files/{name}",
+        "PUT /api/policy/files/{name}",
         "GET /api/policy/suggestions",
         "GET /api/policy/grants",
         "POST /api/policy/grants",

@@ -202,6 +202,16 @@ class Policies:
 
     # --- files ---------------------------------------------------------------------------------
 
+    def path_of(self, name: str) -> Path:
+        """Where the file of this name is, or would be. Raises `UsageError`."""
+        if name == GLOBAL and self._file is not None:
+            return self._file
+        if name != GLOBAL and self._folder is not None and _NAME.fullmatch(name):
+            if name in PRESETS and name not in self._files:
+                raise UsageError(f"policy: {name!r} is built in: choose another name")
+            return self._folder / NAMED / f"{name}.toml"
+        raise UsageError(f"policy: there can be no policy file {name!r}")
+
     def load(self) -> bool:
         """Look at the files, and take up what has changed; gives whether anything has. Blocks."""
         if self._folder is None and self._file is None:

@@ -19,6 +19,7 @@ from quarterdeck.hub.permissions.context import PolicyContext
 from quarterdeck.hub.permissions.modes import DEFAULT, chosen_mode
 from quarterdeck.hub.permissions.past_calls import PastCalls
 from quarterdeck.hub.permissions.policies import Policies, PolicyState
+from quarterdeck.hub.permissions.policy_texts import PolicyTexts
 from quarterdeck.hub.permissions.trials import PolicyChecked
 from quarterdeck.hub.workers import Turn, Workers
 from quarterdeck.journal.base import Journal
@@ -92,6 +93,8 @@ class PolicyService:
         self._workers = workers or Workers()
         self._journal = journal
         self._policies = policies
+        self.texts = PolicyTexts(policies)
+        """The files, for owners who edit them."""
         self._clock = clock
 
     async def view(self) -> PolicyView:

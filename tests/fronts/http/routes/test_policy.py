@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from quarterdeck.fronts.http import Role
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.hub.permissions.policy_texts import PolicyTexts
 from quarterdeck.protocol.commands import AnswerAsk
 from quarterdeck.protocol.events import Decided
 from support.front import Front
@@ -38,6 +41,10 @@ async def test_a_viewer_may_look_and_try_and_changes_nothing(hub: Front) -> None
         refused = await client.post("/api/policy/grants", json={"rules": ["Bash(ls)"]})
         assert refused.status_code == 403
         assert (await client.delete("/api/policy/grants/x")).status_code == 403
+        assert (await client.get("/api/policy/files/policy.toml")).status_code == 403
+        change = {"text": DENY, "version": ""}
+        changed = await client.put("/api/policy/files/policy.toml", json=change)
+        assert changed.status_code == 403
     async with hub.client(None) as client:
         assert (await client.get("/api/policy")).status_code == 401
 
@@ -87,6 +94,27 @@ async def test_an_owner_grants_for_a_time_and_revokes(hub: Front) -> None:
         gone = await client.delete(f"/api/policy/grants/{made['id']}")
         assert gone.json()["id"] == made["id"]
         assert (await client.delete(f"/api/policy/grants/{made['id']}")).status_code == 404
+
+
+@pytest.mark.process
+async def test_an_owner_replaces_a_policy_and_who_has_an_old_one_is_told(
+    hub: Front, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = hub.deck.policy
+    monkeypatch.setattr(service, "texts", PolicyTexts(Policies(tmp_path)))
+    path = "/api/policy/files/policy.toml"
+    async with hub.client() as client:
+        read = (await client.get(path)).json()
+        assert (read["text"], read["version"]) == ("", "")
+        made = await client.put(path, json={"text": DENY, "version": ""})
+        assert made.status_code == 200, made.text
+        assert (tmp_path / "policy.toml").read_text() == DENY
+        stale = await client.put(path, json={"text": "", "version": ""})
+        assert (stale.status_code, stale.json()["code"]) == (409, "policy_changed")
+        wrong = await client.put(path, json={"text": "x = 1", "version": made.json()["version"]})
+        assert wrong.status_code == 400
+        assert "line 1" in wrong.json()["detail"]
+    assert (tmp_path / "policy.toml").read_text() == DENY
 
 
 async def test_the_audit_log_is_verified(hub: Front) -> None:

@@ -7,16 +7,19 @@ is an owner's right, as all that decides what agents may do without a question.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Annotated
 
-from litestar import delete, get, post
+from litestar import delete, get, post, put
 from litestar.params import PathParameter, QueryParameter
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.policy_shapes import PolicyGrants, SuggestionList
+from quarterdeck.fronts.http.routes.devices import Noter, note_if_there
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of
+from quarterdeck.hub.permissions.policy_texts import PolicyFileText
 from quarterdeck.hub.permissions.service import PolicyView, Question
 from quarterdeck.hub.permissions.trials import PolicyChecked
 from quarterdeck.journal.chain import Checked
@@ -25,7 +28,15 @@ from quarterdeck.policy.grants import Grant
 from quarterdeck.policy.replay import Replay
 from quarterdeck.policy.suggest import LEAST
 from quarterdeck.protocol.roles import Right
-from quarterdeck.protocol.shapes import CallQuestion, NewPolicyGrant, PolicyText, PolicyTrial
+from quarterdeck.protocol.shapes import (
+    CallQuestion,
+    NewPolicyGrant,
+    PolicyFileChange,
+    PolicyText,
+    PolicyTrial,
+)
+
+log = logging.getLogger(__name__)
 
 POLICY_BODY = 4 * 1024 * 1024
 """Two texts of a million characters. These bodies are decoded in a few milliseconds."""
@@ -33,6 +44,9 @@ DAY_MS = 86_400_000
 WORK_ERRORS = ("took_too_long", "busy")
 TRY_ERRORS = (*READ_ERRORS, "too_large", "unsupported_media_type", *WORK_ERRORS)
 
+PolicyName = Annotated[
+    str, PathParameter(description="`policy.toml`, or the name of a policy", max_length=64)
+]
 GrantId = Annotated[str, PathParameter(description="A grant's id", max_length=128, min_length=1)]
 Since = Annotated[
     int | None, QueryParameter(description="In ms since 1970; else the last 30 days", ge=0)
@@ -85,6 +99,44 @@ async def replay_policy(request: Asking, hub: Hub) -> Replay:
     trial = await body_of(request, PolicyTrial)
     since = _month_ago() if trial.since is None else trial.since
     return await hub.policy.replay(trial.text, since, trial.session, by=request.user.name)
+
+
+@get("/policy/files/{name:str}", opt=documented(COMMAND_ERRORS))
+async def read_policy_file(name: PolicyName, request: Asking, hub: Hub) -> PolicyFileText:
+    """The text of a policy file. For owners."""
+    request.user.need(Right.MANAGE)
+    return await hub.policy.texts.read(name)
+
+
+@put(
+    "/policy/files/{name:str}",
+    request_max_body_size=POLICY_BODY,
+    opt=documented((*COMMAND_ERRORS, *WORK_ERRORS), takes=PolicyFileChange),
+)
+async def replace_policy_file(
+    name: PolicyName, request: Asking, hub: Hub, noting: Noter
+) -> PolicyFileText:
+    """Replace a policy file and put it in force. For owners.
+
+    A text with errors is refused, and so is one that replaces another version than the one on the
+    disk (`policy_changed`). The audit log of every running session has it.
+    """
+    person = request.user
+    person.need(Right.MANAGE)
+    new = await body_of(request, PolicyFileChange)
+    # In a process that can be killed: an owner's text, too, must not hold up the hub.
+    checked = await hub.policy.check(new.text, by=person.name)
+    if not checked.good:
+        flaw = checked.flaws[0]
+        raise UsageError(f"policy: line {flaw.line}: {flaw.text}")
+    made = await hub.policy.texts.replace(name, new.text, new.version)
+    told = f"{person.name} changed the policy {name}: version {made.version[:12]} is in force."
+    log.warning("%s", told)
+    if noting is not None:
+        for view in await hub.sessions():
+            if view.run is not None:
+                await note_if_there(noting, view.session, told)
+    return made
 
 
 @get("/policy/suggestions", opt=documented((*READ_ERRORS, *WORK_ERRORS)))
@@ -145,6 +197,8 @@ HANDLERS = [
     check_policy,
     explain_call,
     replay_policy,
+    read_policy_file,
+    replace_policy_file,
     suggest_rules,
     list_grants,
     add_grant,
