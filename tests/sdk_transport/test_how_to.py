@@ -12,13 +12,14 @@ from claude_agent_sdk import ClaudeAgentOptions, ResultMessage
 
 from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.sdk_transport import uninstall
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from support.bounds import SECONDS
 from support.clis import PROJECT
 
 PAGE = (PROJECT / "docs" / "how-to" / "run-official-sdk-programs.md").read_text()
-QUERY, WEBSOCKET = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+QUERY, CLIENT, WEBSOCKET = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -40,8 +41,20 @@ async def test_the_query_runs(
         cli_path=clis["2.1.325"].command[0], cwd=tmp_path, env=isolated_env(tmp_path, model.url)
     )
     with anyio.fail_after(SECONDS):
-        await run(QUERY)["main"](options)
+        names = run(QUERY)
+        names["install"]()
+        try:
+            await names["main"](options)
+        finally:
+            uninstall()
     assert capsys.readouterr().out == "Hello!\n"
+    model.enqueue("Hello again!")
+    with anyio.fail_after(SECONDS):
+        async with run(CLIENT)["client_for"](options) as client:
+            await client.query("hi")
+            said = [message async for message in client.receive_response()]
+    assert isinstance(said[-1], ResultMessage)
+    assert said[-1].result == "Hello again!"
 
 
 async def test_the_websocket_is_dialled(

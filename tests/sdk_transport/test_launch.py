@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from claude_agent_sdk import (
     ClaudeAgentOptions,
+    CLIConnectionError,
+    CLINotFoundError,
     InMemorySessionStore,
     PermissionResultAllow,
     ToolPermissionContext,
@@ -19,8 +21,9 @@ from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITra
 from claude_agent_sdk.types import _configure_can_use_tool
 
 from quarterdeck.claude.launch import ArgumentFiles
-from quarterdeck.domain.errors import UsageError
-from quarterdeck.sdk_transport.launch import argv_for, environment_for, launch_for
+from quarterdeck.domain.errors import LaunchError, UsageError
+from quarterdeck.sdk_transport import QuarterdeckTransport
+from quarterdeck.sdk_transport.launch import SdkLaunch
 
 
 async def _allow(
@@ -74,36 +77,22 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def _flags(argv: list[str]) -> list[tuple[str, object]]:
-    """The arguments in pairs, in no order; JSON by its meaning, since spaces do not matter."""
-    pairs: list[tuple[str, object]] = []
-    for argument in argv:
-        if argument.startswith("--") and " " not in argument.partition("=")[0]:
-            name, equals, value = argument.partition("=")
-            pairs.append((name, _meaning(value) if equals else None))
-        else:
-            name, _ = pairs.pop()
-            pairs.append((name, _meaning(argument)))
-    return sorted(pairs, key=repr)
-
-
-def _meaning(value: str) -> object:
-    return json.loads(value) if value.startswith("{") else value
+def _argv(options: ClaudeAgentOptions, files: ArgumentFiles) -> list[str]:
+    return SdkLaunch.for_options(dataclasses.replace(options, cli_path="claude")).command({}, files)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_flags_are_those_of_the_sdk_itself(case: str) -> None:
     options = ClaudeAgentOptions(**CASES[case], cli_path="claude")
-    theirs = SubprocessCLITransport("", _configure_can_use_tool(options))._build_command()[1:]
+    theirs = SubprocessCLITransport("", _configure_can_use_tool(options))._build_command()
     with ArgumentFiles() as spill:
-        ours = [_with_content(each) for each in argv_for(options, spill)]
-    assert _flags(ours) == _flags(theirs)
+        ours = [_with_content(each) for each in _argv(options, spill)]
+    assert ours == theirs
 
 
 def _with_content(argument: str) -> str:
     """An argument with the text that is in a file instead: JSON is kept out of arguments."""
-    name, _, value = argument.partition("=")
-    return f"{name}={Path(value).read_text()}" if "quarterdeck-launch-" in value else argument
+    return Path(argument).read_text() if "quarterdeck-launch-" in argument else argument
 
 
 def test_every_option_of_the_sdk_is_a_case_or_known_to_be_no_flag() -> None:
@@ -112,7 +101,7 @@ def test_every_option_of_the_sdk_is_a_case_or_known_to_be_no_flag() -> None:
         *("agents", "hooks", "forward_subagent_text", "verbatim_prompts"),  # in `initialize`
         *("cwd", "cli_path", "env", "client_app", "enable_file_checkpointing"),  # of the process
         *("max_buffer_size", "stderr", "debug_stderr", "session_store_flush", "load_timeout_ms"),
-        *("user", "permission_prompt_tool_name"),  # refused
+        *("user", "permission_prompt_tool_name"),  # of the process; set by `can_use_tool`
     }
     every = {field.name for field in dataclasses.fields(ClaudeAgentOptions)}
     assert every == tried | no_flags
@@ -120,45 +109,133 @@ def test_every_option_of_the_sdk_is_a_case_or_known_to_be_no_flag() -> None:
 
 def test_a_long_system_prompt_goes_to_a_file() -> None:
     with ArgumentFiles() as spill:
-        argv = argv_for(ClaudeAgentOptions(system_prompt="x" * 200_000), spill)
-        (path,) = [each.partition("=")[2] for each in argv if "--system-prompt-file=" in each]
+        argv = _argv(ClaudeAgentOptions(system_prompt="x" * 200_000), spill)
+        path = argv[argv.index("--system-prompt-file") + 1]
         assert Path(path).read_text() == "x" * 200_000
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "kind", "complaint"),
     [
-        ({"user": "nobody"}, "user:"),
-        ({"permission_prompt_tool_name": "mcp__x__ask"}, "permission_prompt_tool_name:"),
-        ({"session_store": InMemorySessionStore(), "resume": "x"}, "session_store:"),
-        ({"skills": "review"}, "skills: a list"),
-        ({"skills": ["a, Bash"]}, "skills: 'a, Bash' is not a name"),
-        ({"plugins": [{"type": "remote", "path": "x"}]}, "plugins:"),
-        ({"settings": "{broken", "sandbox": {"enabled": True}}, "settings: they cannot be read"),
-        ({"settings": "not-there.json", "sandbox": {}}, "settings: they cannot be read"),
+        ({"session_store": InMemorySessionStore(), "resume": "x"}, UsageError, "install"),
+        ({"skills": "review"}, TypeError, "must be a list"),
+        ({"skills": ["a, Bash"]}, ValueError, "Invalid skill name"),
+        ({"plugins": [{"type": "remote", "path": "x"}]}, ValueError, "Unsupported plugin"),
+        ({"settings": "{broken", "sandbox": {}}, CLIConnectionError, "Failed to load settings"),
     ],
 )
-def test_what_a_link_cannot_keep_is_refused(options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
-        launch_for(ClaudeAgentOptions(**options))
+def test_what_cannot_be_right_is_refused_as_the_sdk_does(
+    options: dict[str, Any], kind: type[Exception], complaint: str
+) -> None:
+    with pytest.raises(kind, match=complaint):
+        QuarterdeckTransport.for_options(ClaudeAgentOptions(**options))
 
 
-def test_the_environment_is_the_parents_with_what_the_sdk_adds(tmp_path: Path) -> None:
-    options = ClaudeAgentOptions(
-        env={"MINE": "1", "PATH": "/my/bin"},
-        client_app="app/1",
-        enable_file_checkpointing=True,
-        cwd=tmp_path,
-    )
-    env = environment_for(options, {"PATH": "/bin", "CLAUDECODE": "1", "OTHER": "2"})
-    assert env.pop("CLAUDE_AGENT_SDK_VERSION")
-    assert env == {
-        "PATH": "/my/bin",
-        "OTHER": "2",
-        "MINE": "1",
-        "PWD": str(tmp_path),
-        "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
-        "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
-        "CLAUDE_AGENT_SDK_CLIENT_APP": "app/1",
-        "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "true",
-    }
+@pytest.mark.parametrize(
+    "accepted",
+    [
+        {"permission_prompt_tool_name": "mcp__x__ask"},
+        {"fork_session": True},
+        {"user": "nobody"},
+        {"session_id": "not a uuid"},
+        {"extra_args": {"model": "x"}, "model": "y"},
+        {"skills": ["a b", "plugin:skill"]},
+        {"effort": "more", "permission_mode": "someday"},
+    ],
+)
+def test_what_the_cli_may_accept_is_not_refused(accepted: dict[str, Any]) -> None:
+    QuarterdeckTransport.for_options(ClaudeAgentOptions(**accepted))
+
+
+# --- the environment: compared with what the SDK gives to its process -----------------------------
+
+ENVIRONMENTS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "plain": ({"OTHER": "2", "CLAUDECODE": "1"}, {}),
+    "chosen": ({"PATH": "/bin"}, {"env": {"PATH": "/my/bin", "CLAUDECODE": "1"}}),
+    "entrypoint": ({"CLAUDE_CODE_ENTRYPOINT": "x"}, {"env": {"CLAUDE_CODE_ENTRYPOINT": "mine"}}),
+    "version": ({}, {"env": {"CLAUDE_AGENT_SDK_VERSION": "0"}}),
+    "states off": ({"claude_code_sdk_reads_session_state": "0"}, {}),
+    "states chosen": ({}, {"env": {"CLAUDE_CODE_SDK_READS_SESSION_STATE": ""}}),
+    "label": ({"CLAUDE_AGENT_SDK_CLIENT_APP": "outer"}, {"client_app": "app/1"}),
+    "no label": ({"CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP": "outer"}, {"client_app": ""}),
+    "outer label": ({"CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP": "outer"}, {}),
+    "checkpoints": ({}, {"enable_file_checkpointing": True, "cwd": "."}),
+    "trace": ({"TRACEPARENT": "old", "TRACESTATE": "old"}, {}),
+    "trace of the program": ({"TRACESTATE": "old"}, {"env": {"TRACEPARENT": "mine"}}),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("case", ENVIRONMENTS)
+async def test_the_environment_is_that_of_the_sdk(
+    case: str, traced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inherited, chosen = ENVIRONMENTS[case]
+    seen: list[dict[str, str]] = []
+
+    async def open_process(*_: object, env: dict[str, str], **__: object) -> None:
+        seen.append(env)
+        raise OSError("not started")
+
+    def inject(carrier: dict[str, str]) -> None:
+        if traced:
+            carrier |= {"traceparent": "new", "baggage": "b"}
+
+    monkeypatch.setattr("anyio.open_process", open_process)
+    monkeypatch.setattr("opentelemetry.propagate.inject", inject)
+    for name in ("TRACEPARENT", "TRACESTATE", "CLAUDE_AGENT_SDK_CLIENT_APP"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in inherited.items():
+        monkeypatch.setenv(name, value)
+    options = ClaudeAgentOptions(cli_path="claude", **chosen)
+    with pytest.raises(CLIConnectionError, match="not started"):
+        await SubprocessCLITransport("", options).connect()
+    assert [await SdkLaunch.for_options(options).environment(os.environ)] == seen
+
+
+@pytest.mark.anyio
+async def test_a_label_is_derived_as_the_sdk_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def derive(_: object) -> str:
+        return "app/2"
+
+    monkeypatch.setattr(SubprocessCLITransport, "_derive_client_app", derive)
+    env = await SdkLaunch.for_options(ClaudeAgentOptions(cli_path="claude")).environment({})
+    assert env["CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP"] == "app/2"
+
+
+@pytest.mark.anyio
+async def test_a_broken_propagator_does_not_keep_a_cli_from_starting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentelemetry.propagate.inject", lambda _: 1 / 0)
+    env = await SdkLaunch.for_options(ClaudeAgentOptions(cli_path="claude")).environment({})
+    assert "TRACEPARENT" not in env
+
+
+def test_the_cli_is_searched_where_the_sdk_and_we_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(**environ: str) -> str:
+        with ArgumentFiles() as files:
+            return SdkLaunch.for_options(ClaudeAgentOptions()).command(environ, files)[0]
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path)
+    monkeypatch.setattr("quarterdeck.claude.locate.MACHINE_WIDE", ())
+    monkeypatch.setattr(SubprocessCLITransport, "_find_cli", _none_found)
+    with pytest.raises(CLINotFoundError, match="Claude Code not found") as raised:
+        found(PATH="", HOME=str(tmp_path))
+    assert isinstance(raised.value, LaunchError)
+    program = tmp_path / "claude"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert found(QUARTERDECK_CLAUDE=str(program)) == str(program)
+    assert found(PATH=str(tmp_path)) == str(program)
+    monkeypatch.setattr(SubprocessCLITransport, "_find_cli", lambda _: "theirs")
+    assert found(PATH=str(tmp_path)) == "theirs"
+
+
+def _none_found(_: object) -> str:
+    raise CLINotFoundError("Claude Code not found")

@@ -23,7 +23,7 @@ from claude_agent_sdk import (
     query,
 )
 
-from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.links.memory import MemoryPeer, memory_pair
 from quarterdeck.sdk_transport import QuarterdeckTransport
 from quarterdeck.sdk_transport import transport as transport_module
@@ -223,10 +223,11 @@ async def test_a_link_that_does_not_close_cannot_hold_the_program(
 
 async def test_a_cli_that_is_not_there_is_the_sdks_not_found_error(tmp_path: Path) -> None:
     missing = ClaudeAgentOptions(cli_path=tmp_path / "claude")
-    with pytest.raises(CLINotFoundError, match="no such file"):
+    with pytest.raises(CLINotFoundError, match="There is no") as raised:
         await QuarterdeckTransport.for_options(missing).connect()
+    assert isinstance(raised.value, LaunchError)
     elsewhere = ClaudeAgentOptions(cli_path=sys.executable, cwd=tmp_path / "nowhere")
-    with pytest.raises(CLIConnectionError, match="working directory"):
+    with pytest.raises(CLIConnectionError, match="Working directory"):
         await QuarterdeckTransport.for_options(elsewhere).connect()
 
 

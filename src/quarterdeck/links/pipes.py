@@ -70,8 +70,11 @@ LONGEST_LINE = 4096  # bytes; a minified stack trace can be megabytes in one lin
 class StderrTail:
     """Splits bytes into lines, keeps the last ones, and passes each to `on_line`."""
 
-    def __init__(self, on_line: Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self, on_line: Callable[[str], object] | None = None, longest: int = LONGEST_LINE
+    ) -> None:
         self._on_line = on_line
+        self._longest = longest
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._partial = bytearray()
         self._skipping = False
@@ -96,7 +99,7 @@ class StderrTail:
             self._finish()
 
     def _add(self, piece: bytes) -> None:
-        room = LONGEST_LINE - len(self._partial)
+        room = self._longest - len(self._partial)
         self._partial += piece[:room]
         self._skipping = self._skipping or len(piece) > room
 
@@ -105,7 +108,7 @@ class StderrTail:
         self._partial.clear()
         self._skipping = False
         if text.strip():
-            self._lines.append(text)
+            self._lines.append(text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]} …")
             if self._on_line is not None:
                 self._on_line(text)
 
@@ -150,6 +153,8 @@ class ProcessPipes(asyncio.SubprocessProtocol):
         for number in (0, 1):
             _widen(transport.get_pipe_transport(number))
         self._stdin = transport.get_pipe_transport(0)
+        if transport.get_pipe_transport(2) is None:  # the process writes to our own stderr
+            self._errors_ended.set()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
@@ -256,14 +261,16 @@ class ProcessPipes(asyncio.SubprocessProtocol):
 
 
 def tail_for(
-    loop: asyncio.AbstractEventLoop, on_line: Callable[[str], object] | None
+    loop: asyncio.AbstractEventLoop,
+    on_line: Callable[[str], object] | None,
+    longest: int = LONGEST_LINE,
 ) -> StderrTail:
     """A tail that passes each line to `on_line`, if given."""
     if on_line is None:
         return StderrTail()
     # Called by the event loop: the loop reports an error in the caller's function, and the pipe's
     # callback does not fail with it.
-    return StderrTail(lambda line: loop.call_soon(on_line, line))
+    return StderrTail(lambda line: loop.call_soon(on_line, line), longest)
 
 
 def _widen(pipe: asyncio.BaseTransport | None) -> None:

@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Self
 
 import anyio
@@ -29,7 +30,7 @@ from quarterdeck.claude.environment import child_environment
 from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.links.base import Closing, check_whole_lines
 from quarterdeck.links.inbox import Inbox
-from quarterdeck.links.pipes import ProcessPipes, tail_for
+from quarterdeck.links.pipes import LONGEST_LINE, ProcessPipes, tail_for
 from quarterdeck.runtime import processes
 from quarterdeck.runtime.processes import ProcessId
 
@@ -73,14 +74,21 @@ class SubprocessLink(Closing):
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         steps: StopSteps | None = None,
-        on_stderr: Callable[[str], None] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
+        longest_stderr_line: int = LONGEST_LINE,
+        inherit_stderr: bool = False,
+        user: str | int | None = None,
         high_water: int = HIGH_WATER,
+        dies_with_us: bool = False,
     ) -> Self:
         """Start `command` with `argv`, in `cwd` and with exactly the environment `env`.
 
         Without `env` it gets the environment of `child_environment`, not all of ours. `on_stderr`
-        gets each line of stderr as it arrives, from the event loop. Raises `LaunchError` when the
-        process cannot be started.
+        gets each line of stderr as it arrives, from the event loop, cut off after
+        `longest_stderr_line` bytes. With `inherit_stderr` the CLI writes to our stderr instead, and
+        no line of it is kept. `user` is who it runs as. With `dies_with_us` the kernel kills the
+        process when ours is killed (Linux). Raises `LaunchError` when the process
+        cannot be started.
         """
         steps = steps or StopSteps()
         if cwd is not None and not await anyio.Path(cwd).is_dir():
@@ -89,7 +97,8 @@ class SubprocessLink(Closing):
         mark = f"QUARTERDECK_LINK_{uuid.uuid4().hex}"
         child_env = {**(child_environment() if env is None else env), mark: "1"}
         loop = asyncio.get_running_loop()
-        pipes = ProcessPipes(Inbox(high_water), tail_for(loop, on_stderr), steps.drain)
+        tail = tail_for(loop, on_stderr, longest_stderr_line)
+        pipes = ProcessPipes(Inbox(high_water), tail, steps.drain)
         with anyio.CancelScope(shield=True):  # a start that is cut in two would leave a process
             try:
                 await loop.subprocess_exec(
@@ -98,9 +107,12 @@ class SubprocessLink(Closing):
                     *argv,
                     cwd=cwd,
                     env=child_env,
+                    stderr=None if inherit_stderr else asyncio.subprocess.PIPE,
+                    user=user,
                     start_new_session=True,
+                    preexec_fn=processes.die_with_parent if dies_with_us else None,
                 )
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, SubprocessError) as error:
                 raise _launch_error(command, error) from error
         link = cls(pipes, mark, steps)
         try:
@@ -119,6 +131,11 @@ class SubprocessLink(Closing):
     def pid(self) -> int:
         """The number of the process that was started."""
         return self._pipes.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended, as Python says it, or None while it runs."""
+        return self._pipes.exit.code if self._pipes.exit is not None else None
 
     @property
     def stderr(self) -> tuple[str, ...]:
@@ -241,7 +258,7 @@ class SubprocessLink(Closing):
         )
 
 
-def _launch_error(command: Sequence[str], error: OSError | ValueError) -> LaunchError:
+def _launch_error(command: Sequence[str], error: Exception) -> LaunchError:
     program = command[0] if command else "(no command)"
     match getattr(error, "errno", None):
         case errno.ENOENT:

@@ -1,7 +1,8 @@
 """The transport: the SDK's six methods over a `Link`.
 
-Converts between the SDK's strings and dicts and the link's bytes, and raises the SDK's own errors,
-so that a program's handlers still work. It answers no request and changes no message.
+Converts between the SDK's strings and dicts and the link's bytes, and raises errors that are
+also the SDK's, so that a program's handlers still work. It answers no request and changes no
+message.
 """
 
 from __future__ import annotations
@@ -9,25 +10,24 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import anyio
-from claude_agent_sdk import (
-    ClaudeAgentOptions,
-    CLIConnectionError,
-    CLINotFoundError,
-    ProcessError,
-    Transport,
-)
+import anyio.to_thread
+from claude_agent_sdk import ClaudeAgentOptions, Transport
 
 from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
-from quarterdeck.sdk_transport.launch import argv_for, command_for, environment_for, launch_for
+from quarterdeck.sdk_transport.errors import CliFailed, ConnectionLost, NotFoundError, StartError
+from quarterdeck.sdk_transport.launch import SdkLaunch
 from quarterdeck.sdk_transport.reconnect import ReconnectState
+from quarterdeck.sdk_transport.threads import ThreadedLink, from_loop, is_asyncio
 from quarterdeck.wire.line_reader import DEFAULT_MAX_LINE, Line, LineReader, OversizedLine
 
 CLOSE_SECONDS = 30.0
@@ -37,6 +37,9 @@ CLOSE_SECONDS = 30.0
 QUIET_SECONDS = 1.0
 """On a link without an end of input: how long after a result no turn may begin for the run to be
 over. A prompt that was queued begins its turn within milliseconds."""
+
+SDK_LINE = 1024 * 1024
+"""The SDK's default of `max_buffer_size`, which also bounds a line of stderr."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +60,7 @@ class QuarterdeckTransport(Transport):
         self._max_line = max_line
         self._link: Link | None = None
         self._files: ArgumentFiles | None = None
+        self._launch: SdkLaunch | None = None
         self._reconnect: ReconnectState | None = None
         self._closed = False
         self._input_ended = False
@@ -73,21 +77,43 @@ class QuarterdeckTransport(Transport):
         """Start a CLI for these options when the SDK connects; give the SDK the same options.
 
         The CLI inherits `parent_env`, by default all of this process's environment, because with
-        the SDK's own transport it does. Raises `UsageError` for options that a link cannot keep.
+        the SDK's own transport it does. Raises `OptionError` for options that it cannot keep, and
+        what the SDK raises for those that cannot be right.
         """
-        launch_for(options)  # report invalid options here, not when the SDK connects
-        env = environment_for(options, os.environ if parent_env is None else parent_env)
+        launch = SdkLaunch.for_options(options)
+        launch.check()  # report invalid options here, not when the SDK connects
+        return cls.for_launch(
+            launch, parent_env=os.environ if parent_env is None else parent_env, steps=steps
+        )
+
+    @classmethod
+    def for_launch(
+        cls, launch: SdkLaunch, *, parent_env: Mapping[str, str], steps: StopSteps | None = None
+    ) -> Self:
+        """Start a CLI for a prepared launch when the SDK connects."""
         files = ArgumentFiles()
-        start = partial(_start, options, env, steps, files)
-        transport = cls(start, max_line=max(DEFAULT_MAX_LINE, options.max_buffer_size or 0))
+        start = partial(_start, launch, parent_env, steps, files)
+        size = launch.options.max_buffer_size or 0
+        transport = cls(start, max_line=max(DEFAULT_MAX_LINE, size))
         transport._files = files
+        transport._launch = launch
         return transport
+
+    @property
+    def link(self) -> Link | None:
+        """The link, once it is connected."""
+        return self._link
 
     async def connect(self) -> None:
         """Connect the link, if that is not done. Raises the SDK's connection errors."""
         if self._closed:
-            raise CLIConnectionError("This transport was closed; make a new one.")
+            raise ConnectionLost("This transport was closed; make a new one.")
         if self._link is None:
+            if self._launch is None and not is_asyncio():
+                raise ConnectionLost(
+                    "A link that is connected already needs asyncio. On trio, use for_options() or"
+                    " install()."
+                )
             self._link = await self._source() if callable(self._source) else self._source
             self._reconnect = ReconnectState() if self._link.resumable else None
 
@@ -99,7 +125,7 @@ class QuarterdeckTransport(Transport):
         """Send whole lines."""
         link = self._require_link()
         if self._input_ended:
-            raise CLIConnectionError("Nothing more can be sent: the input has ended.")
+            raise ConnectionLost("Nothing more can be sent: the input has ended.")
         if self._reconnect:
             data = self._reconnect.note_outgoing(data)
         if '"user"' in data:
@@ -107,7 +133,7 @@ class QuarterdeckTransport(Transport):
         try:
             await link.send(data.encode("utf-8", "surrogatepass"))
         except LinkClosed as closed:
-            raise CLIConnectionError(str(closed)) from closed
+            raise ConnectionLost(str(closed)) from closed
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
         """Every message, in order, until the CLI has ended as requested.
@@ -166,7 +192,7 @@ class QuarterdeckTransport(Transport):
 
     def _require_link(self) -> Link:
         if self._link is None or self._closed:
-            raise CLIConnectionError("The transport is not connected.")
+            raise ConnectionLost("The transport is not connected.")
         return self._link
 
     async def _receive(self, link: Link) -> bytes | Dropped | Resumed | None:
@@ -187,6 +213,8 @@ class QuarterdeckTransport(Transport):
         # Duplicates are dropped first: the result of an old turn does not end this one.
         messages = self._reconnect.filter_incoming(message) if self._reconnect else [message]
         for each in messages:
+            if self._launch is not None:
+                self._launch.warn_of_version(each)
             match each.get("type"):
                 case "result":
                     self._turn_over = True
@@ -206,28 +234,60 @@ class QuarterdeckTransport(Transport):
             return None
         code = -closed.signal if closed.signal else closed.exit_code
         if code:
-            return ProcessError(closed.reason, exit_code=code, stderr="\n".join(closed.stderr))
-        return CLIConnectionError(f"The CLI exited unexpectedly. {closed}")
+            return CliFailed(closed, code)
+        return ConnectionLost(f"The CLI exited unexpectedly. {closed}")
 
 
 async def _start(
-    options: ClaudeAgentOptions, env: dict[str, str], steps: StopSteps | None, files: ArgumentFiles
+    launch: SdkLaunch, parent: Mapping[str, str], steps: StopSteps | None, files: ArgumentFiles
 ) -> Link:
-    try:
-        command = command_for(options, env)
-    except LaunchError as error:
-        raise CLINotFoundError(str(error)) from error
-    try:
+    options = launch.options
+    env = await launch.environment(parent)
+    if launch.has_path:  # no thread: one that is left keeps a program from exiting
+        program, *argv = launch.command(env, files)
+    else:
+        program, *argv = await anyio.to_thread.run_sync(launch.command, env, files)
+    callback = None if options.stderr is None else from_loop(_lines_for(options.stderr))
+
+    async def start() -> Link:
         return await SubprocessLink.start(
-            command,
-            argv_for(options, files),
-            cwd=options.cwd,
+            (program,),
+            argv,
+            cwd=options.cwd or None,
             env=env,
             steps=steps,
-            on_stderr=options.stderr,
+            on_stderr=callback,
+            longest_stderr_line=options.max_buffer_size or SDK_LINE,
+            inherit_stderr=callback is None,
+            user=options.user,
         )
+
+    try:
+        return await start() if is_asyncio() else await ThreadedLink.start(start)
     except LaunchError as error:
-        raise CLIConnectionError(str(error)) from error
+        raise _start_error(program, options.cwd, error) from error
+
+
+def _start_error(
+    program: str, folder: str | os.PathLike[str] | None, error: LaunchError
+) -> StartError | NotFoundError:
+    if folder and not Path(folder).is_dir():
+        return StartError(f"Working directory does not exist: {folder}")
+    if shutil.which(program, os.F_OK) is None:
+        return NotFoundError(f"There is no {program}.")
+    return StartError(f"Failed to start Claude Code: {error}")
+
+
+def _lines_for(callback: Callable[[str], object]) -> Callable[[str], object]:
+    """The program's callback as the SDK calls it: an error in it does not end the lines."""
+
+    def call(line: str) -> None:
+        try:
+            callback(line.rstrip())
+        except Exception:  # noqa: BLE001  (the program's own)
+            _log.debug("the stderr callback raised", exc_info=True)
+
+    return call
 
 
 def _decode(line: Line) -> dict[str, Any] | None:

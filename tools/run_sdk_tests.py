@@ -1,0 +1,142 @@
+"""Run the official SDK's own tests with our transport as its default.
+
+Loads the source distribution of the installed `claude-agent-sdk` by its name, and trio, into
+`.cache/sdk-tests`, runs the tests there with `install()` called first, and compares the failures
+with `sdk_tests_not_applicable.toml`. Ends with 1 if a test fails that is not in the list, or passes
+though it is. It takes about two minutes, so it is not part of the suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections import Counter
+from fnmatch import fnmatchcase
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+PROJECT = Path(__file__).resolve().parent.parent
+CACHE = PROJECT / ".cache" / "sdk-tests"
+LIST = PROJECT / "tools" / "sdk_tests_not_applicable.toml"
+PACKAGE = "claude-agent-sdk"
+PLUGIN = "from quarterdeck.sdk_transport import install\n\ninstall()\n"
+_OUTCOME = re.compile(r"^(PASSED|FAILED|ERROR) tests/(\S+::.+?)(?: - .*)?$")
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Tests that do not apply, for one reason."""
+
+    reason: str
+    tests: tuple[str, ...]
+
+    def has(self, test: str) -> bool:
+        """Whether this test is one of them."""
+        whole = test.split("[", 1)[0]
+        return any(fnmatchcase(whole, each) for each in self.tests)
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a run showed."""
+
+    passed: int
+    by_reason: dict[str, int]
+    unexpected: tuple[str, ...]
+    passing: tuple[str, ...]
+    """Patterns of the list whose tests did not fail."""
+
+
+def read_groups(text: str) -> tuple[Group, ...]:
+    """The list of tests that do not apply."""
+    return tuple(msgspec.convert(tomllib.loads(text)["group"], list[Group]))
+
+
+def compare(output: str, groups: tuple[Group, ...]) -> Report:
+    """What pytest's lines mean (`-rA`: one for each test)."""
+    passed: list[str] = []
+    failed: list[str] = []
+    for line in output.splitlines():
+        if (found := _OUTCOME.match(line)) is not None:
+            (passed if found[1] == "PASSED" else failed).append(found[2])
+    reasons: Counter[str] = Counter()
+    unexpected: list[str] = []
+    for test in failed:
+        reason = next((group.reason for group in groups if group.has(test)), None)
+        if reason is None:
+            unexpected.append(test)
+        else:
+            reasons[reason] += 1
+    names = {test.split("[", 1)[0] for test in failed}
+    passing = [
+        pattern
+        for group in groups
+        for pattern in group.tests
+        if not any(fnmatchcase(name, pattern) for name in names)
+    ]
+    return Report(len(passed), dict(reasons), tuple(unexpected), tuple(passing))
+
+
+def main() -> int:
+    """Load what is missing, run the tests, report."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("-n", type=int, default=2, help="workers (default: 2)")
+    workers = str(parser.parse_args().n)
+    source = _source(version(PACKAGE))
+    output = _run(source, workers)
+    (CACHE / "output.txt").write_text(output)
+    report = compare(output, read_groups(LIST.read_text()))
+    print(f"{PACKAGE} {version(PACKAGE)}: {report.passed} tests pass with our transport")
+    for reason, count in report.by_reason.items():
+        print(f"{count} do not apply: {reason}")
+    for test in report.unexpected:
+        print(f"FAILS: {test}")
+    for pattern in report.passing:
+        print(f"listed, but does not fail: {pattern}")
+    if not report.passed:
+        print(f"no test ran: see {CACHE / 'output.txt'}")
+    return 1 if report.unexpected or report.passing or not report.passed else 0
+
+
+def _source(number: str) -> Path:
+    """The folder of the source distribution, which is loaded once."""
+    folder = CACHE / f"claude_agent_sdk-{number}"
+    if not folder.is_dir():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        load = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation"]
+        _pip(*load, "--dest", str(CACHE), f"{PACKAGE}=={number}")
+        with tarfile.open(f"{folder}.tar.gz") as archive:
+            archive.extractall(CACHE, filter="data")
+    if not (CACHE / "packages" / "trio").is_dir():
+        _pip("install", "--quiet", "--target", str(CACHE / "packages"), "trio")
+    (CACHE / "plugin").mkdir(exist_ok=True)
+    (CACHE / "plugin" / "with_quarterdeck.py").write_text(PLUGIN)
+    return folder
+
+
+def _pip(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True)
+
+
+def _run(source: Path, workers: str) -> str:
+    paths = os.pathsep.join((str(CACHE / "plugin"), str(CACHE / "packages")))
+    options = ["-q", "-rA", "--tb=line", "-n", workers, "-p", "with_quarterdeck"]
+    off = ["-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:schemathesis"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *off, "tests"],
+        cwd=source,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    sys.exit(main())
