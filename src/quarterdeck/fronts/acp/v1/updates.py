@@ -78,8 +78,10 @@ class Translator:
             found.append(plan_update(shape.holds.todos))
         return found
 
-    def offered(self, offers: Offers) -> list[Update]:
+    def _offered(self, offers: Offers) -> list[Update]:
         """Other commands or models can be chosen."""
+        if offers == self.known.offers:
+            return []
         self.known.offers = offers
         return [settings.commands_update(self.known), settings.config_update(self.known)]
 
@@ -124,7 +126,7 @@ class Translator:
             for name in ("commands", "models", "agents")
             if (value := getattr(event, name)) is not None
         }
-        return self.offered(replace(self.known.offers, **given))
+        return self._offered(replace(self.known.offers, **given))
 
     def _entry(self, entry: story.AnyEntry, event: ev.Event) -> list[Update]:
         match entry:
@@ -298,8 +300,8 @@ def _plan_entry(todo: Todo) -> schema.PlanEntry:
 
 def stop_reason(turn: ev.TurnEnded) -> schema.StopReason | None:
     """Why a turn ended, in the words of ACP; None for a failure, which is an error there."""
-    if turn.problem == "interrupted":
-        return "cancelled"
+    if turn.problem == "interrupted" or turn.outcome.startswith("aborted"):
+        return "cancelled"  # by somebody, or by an answer that ends the turn
     if "max_turns" in turn.outcome:
         return "max_turn_requests"
     if turn.outcome == "refusal" or turn.problem == "refusal":
