@@ -8,6 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 CACHE  := .cache
 CLIS   := $(CACHE)/claude-cli
+ACPX   := $(CACHE)/acpx
 # Most tests wait for a process more than they compute: two to a core.
 CORES   := $(shell nproc 2>/dev/null || echo 2)
 WORKERS ?= $(shell expr 2 \* $(CORES))
@@ -49,6 +50,14 @@ $(VENV)/.installed: requirements/dev.lock pyproject.toml
 # The real CLI, seven versions of it, as its maker publishes it. See CONTRIBUTING.md.
 $(CLIS)/.installed: tools/claude-cli/package-lock.json $(VENV)/.installed
 	@$(BIN)/python tools/install_clis.py $(CLIS)
+	@touch $@
+
+# A client of the Agent Client Protocol, for the tests of `quarterdeck acp`. Not with `npm ci`, which
+# wants optional packages of other platforms that are not published in this version.
+$(ACPX)/.installed: tools/acpx/package-lock.json $(VENV)/.installed
+	@mkdir -p $(ACPX) && cp tools/acpx/package.json tools/acpx/package-lock.json $(ACPX)/
+	@PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(ACPX) --loglevel=error install --no-save \
+	    --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 # The web deck, built into the package. Node comes with the virtual environment.
@@ -94,7 +103,7 @@ mkdir -p $(CACHE); $(NPM) run --silent test >$(CACHE)/web-tests.log 2>&1 & web=$
 	$(1); code=$$?; wait $$web || code=1; tail -n 200 $(CACHE)/web-tests.log; exit $$code
 endef
 
-test: setup clis deck $(CACHE)/.browser $(CACHE)/.bubblewrap ## run the whole suite; T=path or T=word runs a part
+test: setup clis deck $(ACPX)/.installed $(CACHE)/.browser $(CACHE)/.bubblewrap ## run the whole suite; T=path or T=word runs a part
 ifeq ($(T),)
 	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --grouped --cov --cov-report=)
 else
