@@ -30,9 +30,14 @@ export type Delta = Extract<ServerFrame, { t: "live" }>["deltas"][number];
 
 /** Control requests of the CLI. The hub forwards them as they are, so its schema has no type for them. */
 export type ControlRequest =
+  | { subtype: "apply_flag_settings"; settings: { effortLevel: string | null } }
   | { subtype: "file_suggestions"; query: string }
   | { subtype: "get_context_usage" }
+  | { subtype: "mcp_authenticate"; serverName: string }
+  | { subtype: "mcp_clear_auth"; serverName: string }
+  | { subtype: "mcp_oauth_callback_url"; serverName: string; callbackUrl: string }
   | { subtype: "mcp_reconnect"; serverName: string }
+  | { subtype: "mcp_set_servers"; servers: Record<string, unknown> }
   | { subtype: "mcp_status" }
   | { subtype: "mcp_toggle"; serverName: string; enabled: boolean }
   | { subtype: "set_max_thinking_tokens"; max_thinking_tokens: number | null }

@@ -1,5 +1,6 @@
 import { useCallback } from "react";
 import { store } from "../state/store";
+import { text } from "../text";
 import { ErrorText } from "../ui/ErrorText";
 import { tokens } from "../ui/format";
 import { useQuery } from "../ui/useQuery";
@@ -31,24 +32,20 @@ export function Context({ session }: PanelProps) {
   return (
     <>
       <div className="buttons">
-        <h2>Context</h2>
+        <h2>{text.session.context.title}</h2>
         <span className="spread" />
         <button type="button" className="small" onClick={usage.reload} disabled={usage.loading}>
-          Refresh
+          {text.session.context.refresh}
         </button>
       </div>
       <ErrorText error={usage.error} />
       {value && (
         <>
           <p>
-            {tokens(value.totalTokens ?? 0)} of {tokens(value.maxTokens ?? 0)} tokens
+            {text.session.context.sum(value.totalTokens ?? 0, value.maxTokens ?? 0)}
             {value.percentage !== undefined && ` · ${Math.round(value.percentage)} %`}
           </p>
-          <div
-            className={styles.stack}
-            role="img"
-            aria-label="What fills the context; the table has the numbers"
-          >
+          <div className={styles.stack} role="img" aria-label={text.session.context.picture}>
             {parts
               .filter((one) => one.kind !== "deferred")
               .map((one, index) => (

@@ -1,11 +1,14 @@
 import { useCallback } from "react";
 import type { ControlRequest } from "../api/types";
+import { isObject } from "../state/contentBlocks";
 import { lookup } from "../state/lookup";
 import { store, useRights } from "../state/store";
+import { text } from "../text";
 import { ErrorText } from "../ui/ErrorText";
-import { plural } from "../ui/format";
 import { useAction } from "../ui/useAction";
 import { useQuery } from "../ui/useQuery";
+import { McpAdd } from "./McpAdd";
+import { McpLogin } from "./McpLogin";
 import type { PanelProps } from "./Panel";
 
 interface Server {
@@ -14,18 +17,18 @@ interface Server {
   error?: string;
   serverInfo?: { name: string; version: string };
   tools?: { name: string; description?: string }[];
+  /** Where it comes from: `dynamic` are those that were added in the session. */
+  scope?: string;
+  config?: unknown;
 }
 
-/** The states of an MCP server: the CLI's codes, in words. */
-const STATUSES: Record<string, string> = {
-  connected: "connected",
-  pending: "connecting",
-  failed: "failed",
-  "needs-auth": "needs login",
-  disabled: "disabled",
-};
+/** Servers that were added in the session: they are given again with each that is added. */
+function kept(servers: readonly Server[]): Record<string, unknown> {
+  const added = servers.filter((one) => one.scope === "dynamic" && isObject(one.config));
+  return Object.fromEntries(added.map((one) => [one.name, one.config]));
+}
 
-/** The session's MCP servers: their state, and buttons to disable and reconnect them. */
+/** The session's MCP servers: their state, and what can be done with them. */
 export function Mcp({ session }: PanelProps) {
   const id = session.session;
   const rights = useRights();
@@ -42,24 +45,22 @@ export function Mcp({ session }: PanelProps) {
   const servers = status.value?.mcpServers ?? [];
   return (
     <>
-      <h2>MCP servers</h2>
+      <h2>{text.session.mcp.title}</h2>
       <ErrorText error={status.error || action.error} />
-      {!servers.length && !status.loading && (
-        <p className="muted">This session has no MCP servers.</p>
-      )}
+      {!servers.length && !status.loading && <p className="muted">{text.session.mcp.none}</p>}
       {servers.map((server) => (
         <section key={server.name} className="card">
           <div className="buttons">
             <strong>{server.name}</strong>
             <span className="badge" data-tone={server.status === "connected" ? "good" : "bad"}>
               <span className="dot" aria-hidden="true" />
-              {lookup(STATUSES, server.status) ?? server.status}
+              {lookup(text.session.mcp.statuses, server.status) ?? server.status}
             </span>
           </div>
           {server.error && <p className="error">{server.error}</p>}
           {server.tools && (
             <details>
-              <summary>{plural(server.tools.length, "tool")}</summary>
+              <summary>{text.session.mcp.tools(server.tools.length)}</summary>
               <ul>
                 {server.tools.map((tool) => (
                   <li key={tool.name}>
@@ -82,19 +83,33 @@ export function Mcp({ session }: PanelProps) {
                   })
                 }
               >
-                {server.status === "disabled" ? "Enable" : "Disable"}
+                {server.status === "disabled" ? text.session.mcp.enable : text.session.mcp.disable}
               </button>
               <button
                 type="button"
                 className="small"
                 onClick={() => void control({ subtype: "mcp_reconnect", serverName: server.name })}
               >
-                Reconnect
+                {text.session.mcp.reconnect}
               </button>
+              <McpLogin
+                session={id}
+                server={server.name}
+                status={server.status}
+                onDone={status.reload}
+              />
             </div>
           )}
         </section>
       ))}
+      {rights.includes("manage") && session.run !== null && (
+        <McpAdd
+          session={id}
+          known={servers.map((server) => server.name)}
+          kept={kept(servers)}
+          onDone={status.reload}
+        />
+      )}
     </>
   );
 }

@@ -1,6 +1,6 @@
-import { useState } from "react";
 import type { Session } from "../api/types";
 import type { OpenSession } from "../state/appState";
+import { text } from "../text";
 import { Context } from "./Context";
 import { Files } from "./Files";
 import { Mcp } from "./Mcp";
@@ -13,17 +13,21 @@ export interface PanelProps {
   opened: OpenSession;
 }
 
-const PANELS = { Files, Tasks, Context, MCP: Mcp, Raw } as const;
+const PANELS = { files: Files, tasks: Tasks, context: Context, mcp: Mcp, raw: Raw } as const;
 type Name = keyof typeof PANELS;
 
-/** The panel beside a session: one of several views of it. */
-export default function Panel(props: PanelProps & { onClose: () => void }) {
-  const [name, setName] = useState<Name>("Files");
+const isName = (name: string): name is Name => Object.hasOwn(PANELS, name);
+
+/** The panel beside a session: one of several views of it, named in the address. */
+export default function Panel(
+  props: PanelProps & { name: string; onChoose: (name: string) => void; onClose: () => void },
+) {
+  const name = isName(props.name) ? props.name : "files";
   const Shown = PANELS[name];
   return (
-    <section className={styles.panel} aria-label="Panels">
+    <section className={styles.panel} aria-label={text.session.panels}>
       <header>
-        <div role="tablist" aria-label="Session panels">
+        <div role="tablist" aria-label={text.session.panelsLabel}>
           {(Object.keys(PANELS) as Name[]).map((one) => (
             <button
               key={one}
@@ -33,9 +37,9 @@ export default function Panel(props: PanelProps & { onClose: () => void }) {
               className="small ghost"
               aria-selected={one === name}
               aria-controls="panel-body"
-              onClick={() => setName(one)}
+              onClick={() => props.onChoose(one)}
             >
-              {one}
+              {text.session.panelTabs[one]}
             </button>
           ))}
         </div>
@@ -43,7 +47,7 @@ export default function Panel(props: PanelProps & { onClose: () => void }) {
         <button
           type="button"
           className="small ghost"
-          aria-label="Close panel"
+          aria-label={text.session.closePanel}
           onClick={props.onClose}
         >
           ✕

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { store } from "../state/store";
+import { text } from "../text";
 import { clock } from "../ui/format";
 import type { PanelProps } from "./Panel";
 
@@ -17,17 +18,15 @@ export function Raw({ session }: PanelProps) {
   return (
     <>
       <label className="field">
-        <span>Event kind</span>
+        <span>{text.session.raw.kind}</span>
         <select value={kind} onChange={(event) => setKind(event.target.value)}>
-          <option value="">all</option>
+          <option value="">{text.session.raw.all}</option>
           {kinds.map((one) => (
             <option key={one}>{one}</option>
           ))}
         </select>
       </label>
-      <p className="muted">
-        Last {shown.length} of {events.length} loaded events.
-      </p>
+      <p className="muted">{text.session.raw.shown(shown.length, events.length)}</p>
       {shown.map((stored) => (
         <details key={stored.seq}>
           <summary>

@@ -2,6 +2,7 @@ import type { Session } from "../api/types";
 import { FINISHED, TaskLine, Todos } from "../session/ToolRow";
 import { store, useRights } from "../state/store";
 import type { Task } from "../state/story";
+import { text } from "../text";
 import { ErrorText } from "../ui/ErrorText";
 import { useAction } from "../ui/useAction";
 import { useNow } from "../ui/useNow";
@@ -21,14 +22,19 @@ export function Tasks({ session, opened }: PanelProps) {
     void action.run(() => store.control(session.session, { subtype: "stop_task", task_id: task }));
   return (
     <>
-      <h2>To do</h2>
+      <h2>{text.session.tasks.todos}</h2>
       {todos.length ? (
-        <Todos todos={todos.map(({ text, status = "pending" }) => ({ text, status }))} />
+        <Todos
+          todos={todos.map(({ text: said, doing, status = "pending" }) => ({
+            text: (status === "in_progress" && doing) || said,
+            status,
+          }))}
+        />
       ) : (
-        <p className="muted">No to-do list yet.</p>
+        <p className="muted">{text.session.tasks.noTodos}</p>
       )}
-      <h2>Background tasks</h2>
-      {!running.length && !finished.length && <p className="muted">No background tasks.</p>}
+      <h2>{text.session.tasks.background}</h2>
+      {!running.length && !finished.length && <p className="muted">{text.session.tasks.noTasks}</p>}
       <ErrorText error={action.error} />
       <ul className={styles.tasks}>
         {running.map((task) => (
@@ -37,7 +43,7 @@ export function Tasks({ session, opened }: PanelProps) {
             <TaskLine task={opened.story.tasks.get(task.task) ?? taskOf(task, now)} />
             {rights.includes("manage") && (
               <button type="button" className="small" onClick={() => stop(task.task)}>
-                Stop
+                {text.session.tasks.stop}
               </button>
             )}
           </li>

@@ -1,10 +1,12 @@
-import { memo, useState } from "react";
+import { Check, Copy, Link2 } from "lucide-react";
+import { memo, useContext, useState } from "react";
 import { AskCard } from "../asks/AskCard";
 import { Markdown } from "../markdown/Markdown";
 import { useLiveText } from "../state/liveText";
 import { lookup } from "../state/lookup";
 import { store } from "../state/store";
 import type {
+  AskEntry,
   Entry,
   NoteEntry,
   PromptEntry,
@@ -12,16 +14,27 @@ import type {
   ThinkingEntry,
   TurnEntry,
 } from "../state/story";
+import { text } from "../text";
 import { ErrorBoundary, RenderError } from "../ui/ErrorBoundary";
-import { clock, cost, duration, moment, tokens } from "../ui/format";
+import { clock, cost, duration, moment } from "../ui/format";
+import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
 import { useNow } from "../ui/useNow";
+import { Clamped } from "./Clamped";
 import styles from "./entry.module.css";
+import { BudgetButton } from "./head/Budget";
+import { OpenSession } from "./relativePath";
+import { eventLink } from "./storyTarget";
 import { ToolRow } from "./ToolRow";
+import { useCopy } from "./useCopy";
 
 interface RowProps {
   entry: Entry;
   threads: ReadonlyMap<string, readonly Entry[]>;
+  /** The question about this call. */
+  ask?: AskEntry | undefined;
+  /** A person looks for something in it. */
+  found?: boolean | undefined;
 }
 
 /** One entry of a story; one that fails to render takes no other with it. */
@@ -39,11 +52,11 @@ function Row(props: RowProps) {
     case "prompt":
       return <Prompt entry={entry} />;
     case "text":
-      return <Said entry={entry} />;
+      return <Answer entry={entry} />;
     case "thinking":
       return <Thinking entry={entry} />;
     case "tool":
-      return <ToolRow entry={entry} threads={props.threads} />;
+      return <ToolRow entry={entry} threads={props.threads} ask={props.ask} found={props.found} />;
     case "note":
       return <Note entry={entry} />;
     case "mark":
@@ -63,6 +76,60 @@ function Row(props: RowProps) {
   }
 }
 
+/** An answer of the model, or the output of a slash command. */
+function Answer({ entry }: { entry: TextEntry }) {
+  if (entry.command !== undefined) {
+    return (
+      <section className={styles.output}>
+        <p className={styles.label}>{text.story.outputOf(entry.command)}</p>
+        <Clamped lines={20}>
+          <Said entry={entry} />
+        </Clamped>
+      </section>
+    );
+  }
+  return (
+    <div className={styles.answer}>
+      <Said entry={entry} />
+      {entry.live === undefined && <Actions entry={entry} />}
+    </div>
+  );
+}
+
+/** What can be done with a message. */
+function Actions({ entry }: { entry: TextEntry }) {
+  const session = useContext(OpenSession);
+  const [copied, copy] = useCopy();
+  const [linked, link] = useCopy();
+  return (
+    <div className={styles.actions}>
+      <button
+        type="button"
+        className="ghost small"
+        title={text.story.copyAnswer}
+        aria-label={text.story.copyAnswer}
+        onClick={() => copy(entry.text)}
+      >
+        <Icon of={copied ? Check : Copy} size={14} />
+      </button>
+      {session && (
+        <button
+          type="button"
+          className="ghost small"
+          title={text.story.copyLink}
+          aria-label={text.story.copyLink}
+          onClick={() => link(eventLink(session, entry.seq))}
+        >
+          <Icon of={linked ? Check : Link2} size={14} />
+        </button>
+      )}
+      <span className="visually-hidden" role="status">
+        {(copied || linked) && text.story.copied}
+      </span>
+    </div>
+  );
+}
+
 /** Text, complete or still being generated: only this component is rendered again for each delta. */
 function Said({ entry }: { entry: TextEntry | ThinkingEntry }) {
   const live = useLiveText(store.liveText, entry.live, entry.key);
@@ -78,7 +145,7 @@ function Thinking({ entry }: { entry: ThinkingEntry }) {
       open={open}
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
-      <summary>{entry.live ? "Thinking …" : "Thinking"}</summary>
+      <summary>{entry.live ? text.story.thinkingNow : text.story.thinking}</summary>
       {open && <Said entry={entry} />}
     </details>
   );
@@ -88,29 +155,40 @@ function Prompt({ entry }: { entry: PromptEntry }) {
   return (
     <article className={styles.prompt} data-stage={entry.stage}>
       <header>
-        <span>{entry.by || "you"}</span>
+        <span>{entry.by || text.story.you}</span>
         <time dateTime={new Date(entry.at).toISOString()} title={moment(entry.at)}>
           {clock(entry.at)}
         </time>
-        {entry.stage === "queued" && <span className="stage">queued</span>}
-        {entry.stage === "cancelled" && <span className="stage">cancelled</span>}
+        {entry.stage === "queued" && <span className="stage">{text.story.queued}</span>}
+        {entry.stage === "cancelled" && <span className="stage">{text.story.cancelled}</span>}
       </header>
       <p>{entry.text}</p>
       {entry.images.map((image) => (
-        <img key={image.slice(-64)} className="picture" src={image} alt="attached to the prompt" />
+        <img
+          key={image.slice(-64)}
+          className="picture"
+          src={image}
+          alt={text.story.promptPicture}
+        />
       ))}
     </article>
   );
 }
 
 function Note({ entry }: { entry: NoteEntry }) {
+  const said = <Marked text={entry.text} />;
   return (
-    <p className="note" data-tone={entry.tone}>
-      <Marked text={entry.text} />
+    <div className={`note ${styles.note}`} data-tone={entry.tone} data-code={entry.code}>
+      {entry.code === "turn.cause" && <b>{text.story.causeLabel} </b>}
+      {LONG_NOTES.has(entry.code) ? <Clamped lines={3}>{said}</Clamped> : said}
       {entry.until !== undefined && <Countdown until={entry.until} words={entry.next ?? ""} />}
-    </p>
+      {entry.code === "budget.reached" && <BudgetButton />}
+    </div>
   );
 }
+
+/** Notes whose text comes from the CLI, and may be long. */
+const LONG_NOTES: ReadonlySet<string> = new Set(["cli.text", "cli.notice", "prompt.peer"]);
 
 /** How long it still takes until something happens; nothing once it has. */
 export function Countdown({ until, words }: { until: number; words: string }) {
@@ -119,25 +197,21 @@ export function Countdown({ until, words }: { until: number; words: string }) {
   return (
     <span className="countdown" role="timer">
       {" "}
-      {words} in {duration(Math.ceil(left / 1000) * 1000)}.
+      {text.story.countdown(words, duration(Math.ceil(left / 1000) * 1000))}
     </span>
   );
 }
 
-/** How a turn failed: the CLI's codes, in words. */
-const OUTCOMES: Record<string, string> = {
-  error_during_execution: "interrupted or failed",
-  error_max_turns: "turn limit reached",
-  error_max_budget_usd: "budget reached",
-  error_max_structured_output_retries: "no valid structured output",
-};
-
 function Turn({ entry }: { entry: TurnEntry }) {
+  const ran = entry.duration === undefined ? undefined : entry.duration - entry.waited;
   const parts = [
-    entry.failed ? (lookup(OUTCOMES, entry.outcome) ?? entry.outcome.replaceAll("_", " ")) : "done",
-    entry.duration !== undefined && duration(entry.duration),
+    entry.failed
+      ? (lookup(text.story.outcomes, entry.outcome) ?? entry.outcome.replaceAll("_", " "))
+      : text.story.done,
+    ran !== undefined && duration(Math.max(0, ran)),
+    entry.waited >= 1000 && text.story.waitedForYou(entry.waited),
     entry.cost > 0 && cost(entry.cost),
-    entry.tokens > 0 && `${tokens(entry.tokens)} tokens`,
+    entry.tokens > 0 && text.story.tokens(entry.tokens),
   ];
   return (
     <footer className={styles.turn} data-failed={entry.failed || undefined}>

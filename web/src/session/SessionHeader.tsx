@@ -1,31 +1,43 @@
+import { Info, Search } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
 import { askTitle } from "../asks/request";
 import { doingOf } from "../state/doing";
-import { folderOf, nameOf } from "../state/sessions";
+import { nameOf } from "../state/sessions";
 import { store, useAppState, useRights } from "../state/store";
+import { text } from "../text";
+import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { takeFocus } from "../ui/focus";
-import { cost } from "../ui/format";
+import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
-import { withMarks } from "../ui/marks";
 import { SessionBadge } from "../ui/StateBadge";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
+import { NARROW, useMedia } from "../ui/useMedia";
 import { useMenu } from "../ui/useMenu";
+import { type Fact, useFacts } from "./head/Facts";
+import heads from "./head/head.module.css";
 import { StopDialog } from "./StopDialog";
-import { type SandboxState, sandboxDetails, sandboxLabel } from "./sandbox";
 import styles from "./sessionHeader.module.css";
 
 /** A session's name, place and state, and what can be done with it. */
-export function SessionHeader(props: { session: Session; panel: boolean; onPanel: () => void }) {
+export function SessionHeader(props: {
+  session: Session;
+  panel: boolean;
+  /** Opens a panel by its name; without a name, opens or closes the panels. */
+  onPanel: (name?: string) => void;
+  onFind: () => void;
+}) {
   const { session: id, archived, run } = props.session;
   const [renaming, setRenaming] = useState(false);
   const [stopping, setStopping] = useState(false);
   const [, go] = useLocation();
   const action = useAction();
   const more = useMenu();
+  const facts = useFacts(props.session, props.onPanel);
+  const narrow = useMedia(NARROW);
   useEscape(renaming, () => setRenaming(false));
   const rights = useRights();
   const steer = rights.includes("steer");
@@ -69,7 +81,7 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
   };
   return (
     <header className={styles.bar}>
-      <Link href="/" className={styles.back} aria-label="Back to sessions">
+      <Link href="/" className={styles.back} aria-label={text.session.back}>
         ‹
       </Link>
       <div className={styles.titles}>
@@ -78,11 +90,11 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
             <input
               ref={takeFocus}
               name="name"
-              aria-label="Name"
+              aria-label={text.session.name}
               defaultValue={nameOf(props.session)}
             />
             <button type="submit" className="small">
-              Save
+              {text.session.save}
             </button>
           </form>
         ) : (
@@ -90,14 +102,15 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
             <Marked text={nameOf(props.session)} />
           </h1>
         )}
-        <p className={styles.where}>
-          <span className="path" title={withMarks(folderOf(props.session))}>
-            <Marked text={folderOf(props.session)} code />
-          </span>
-          {props.session.version && <span> · Claude Code {props.session.version}</span>}
-          {props.session.run !== null && <Shield state={props.session.sandbox} />}
-          {props.session.cost_usd > 0 && <span> · {cost(props.session.cost_usd)}</span>}
-        </p>
+        {!narrow && (
+          <div className={heads.chips}>
+            {facts.map((fact) => (
+              <span key={fact.name} data-fact={fact.name}>
+                {fact.node}
+              </span>
+            ))}
+          </div>
+        )}
       </div>
       <div className={styles.state}>
         <SessionBadge session={props.session} />
@@ -108,50 +121,66 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
         )}
       </div>
       <div className="buttons">
+        {narrow && <Details facts={facts} />}
+        <button
+          type="button"
+          className="small ghost"
+          title={text.story.find.open}
+          aria-label={text.story.find.open}
+          onClick={props.onFind}
+        >
+          <Icon of={Search} />
+        </button>
         {steer && run === null && (
           <button type="button" className="small" onClick={resume}>
-            Resume
+            {text.session.resume}
           </button>
         )}
         {steer && run !== null && (
           <button
             type="button"
             className="small"
-            title="End the agent's process; the session can be resumed"
+            title={text.session.stopHint}
             onClick={() => setStopping(true)}
           >
-            Stop<span className="wide"> agent</span>
+            {text.session.stop}
+            <span className="wide">{text.session.stopAgent}</span>
           </button>
         )}
         <details className={styles.more} ref={more.place} onToggle={more.toggled}>
-          <summary className="button small" aria-label="More">
+          <summary className="button small" aria-label={text.session.more}>
             ⋯
           </summary>
           <div className="menu">
             {steer && (
               <button type="button" onClick={choose(() => setRenaming(true))}>
-                Rename
+                {text.session.rename}
               </button>
             )}
             {manage && (
               <button type="button" onClick={choose(fork)}>
-                Fork
+                {text.session.fork}
               </button>
             )}
             {steer && (
               <button type="button" onClick={choose(archive)}>
-                {archived ? "Unarchive" : "Archive"}
+                {archived ? text.session.unarchive : text.session.archive}
               </button>
             )}
             {manage && run === null && (
               <button type="button" onClick={remove}>
-                Delete …
+                {text.session.delete}
               </button>
             )}
           </div>
         </details>
-        <button type="button" className="small" aria-pressed={props.panel} onClick={props.onPanel}>
-          Panels
+        <button
+          type="button"
+          className="small"
+          aria-pressed={props.panel}
+          onClick={() => props.onPanel()}
+        >
+          {text.session.panels}
         </button>
       </div>
       <ErrorText error={action.error} />
@@ -162,19 +191,32 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
   );
 }
 
-/** The sandbox of the run: a small shield with text. */
-function Shield({ state }: { state: SandboxState | undefined }) {
+/** On a small screen: all that holds for the session, in a sheet. */
+function Details({ facts }: { facts: readonly Fact[] }) {
+  const [open, setOpen] = useState(false);
   return (
-    <span
-      className={styles.shield}
-      data-mode={state?.mode ?? "off"}
-      title={withMarks(sandboxDetails(state))}
-    >
-      <span className={styles.dot}> · </span>
-      <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
-        <path d="M8 1 2 3v5c0 3.5 2.6 6 6 7 3.4-1 6-3.5 6-7V3Z" />
-      </svg>{" "}
-      {sandboxLabel(state)}
-    </span>
+    <>
+      <button
+        type="button"
+        className="small ghost"
+        title={text.session.details}
+        aria-label={text.session.details}
+        onClick={() => setOpen(true)}
+      >
+        <Icon of={Info} />
+      </button>
+      {open && (
+        <Dialog title={text.session.details} onClose={() => setOpen(false)}>
+          <dl className={heads.sheet}>
+            {facts.map((fact) => (
+              <div key={fact.name} data-fact={fact.name} style={{ display: "contents" }}>
+                <dt>{fact.label}</dt>
+                <dd>{fact.node}</dd>
+              </div>
+            ))}
+          </dl>
+        </Dialog>
+      )}
+    </>
   );
 }

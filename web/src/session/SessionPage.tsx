@@ -1,13 +1,16 @@
-import { lazy, Suspense, useEffect, useState } from "react";
-import { Link } from "wouter";
+import { lazy, Suspense, useCallback, useEffect, useState } from "react";
+import { Link, useLocation, useSearch } from "wouter";
 import { lastSeq } from "../state/readMarks";
 import { folderOf } from "../state/sessions";
 import { store, useAppState } from "../state/store";
+import { text } from "../text";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { Composer } from "./Composer";
+import { FindBar, useFindKey } from "./FindBar";
 import { OpenSession, WorkingDirectory } from "./relativePath";
 import { SessionHeader } from "./SessionHeader";
 import styles from "./sessionPage.module.css";
+import { eventOf, goToEvent } from "./storyTarget";
 import { Timeline } from "./Timeline";
 
 const Panel = lazy(() => import("../panels/Panel"));
@@ -17,7 +20,23 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
   const session = useAppState((state) => state.sessions.get(id));
   const opened = useAppState((state) => state.open.get(id));
   const listed = useAppState((state) => state.listed);
-  const [panel, setPanel] = useState(false);
+  const [place, go] = useLocation();
+  const search = useSearch();
+  const panel = new URLSearchParams(search).get("panel") ?? "";
+  const showPanel = useCallback(
+    (name: string): void => {
+      const params = new URLSearchParams();
+      if (name) params.set("panel", name);
+      go(name ? `${place}?${params}` : place, { replace: true });
+    },
+    [go, place],
+  );
+  const [finding, setFinding] = useState(false);
+  useFindKey(useCallback(() => setFinding(true), []));
+  const wanted = eventOf(search);
+  useEffect(() => {
+    if (wanted !== undefined) goToEvent({ session: id, seq: wanted });
+  }, [id, wanted]);
   useEffect(() => store.open.open(id), [id]);
   const last = useAppState((state) => lastSeq(state, id));
   useEffect(() => {
@@ -26,16 +45,24 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
   if (!session) {
     return (
       <div className="empty-state">
-        <p>{listed ? "This session does not exist, or was deleted." : "Loading …"}</p>
-        {listed && <Link href="/">Back to sessions</Link>}
+        <p>{listed ? text.session.missing : text.session.loading}</p>
+        {listed && <Link href="/">{text.session.back}</Link>}
       </div>
     );
   }
   return (
     <WorkingDirectory value={folderOf(session)}>
-      <div className={styles.page} data-panel={panel || undefined}>
+      <div className={styles.page} data-panel={panel ? true : undefined}>
         <div className={styles.column}>
-          <SessionHeader session={session} panel={panel} onPanel={() => setPanel(!panel)} />
+          <SessionHeader
+            session={session}
+            panel={panel !== ""}
+            onPanel={(name) => showPanel(name ?? (panel ? "" : "files"))}
+            onFind={() => setFinding(true)}
+          />
+          {finding && opened && (
+            <FindBar session={id} story={opened.story} onClose={() => setFinding(false)} />
+          )}
           {opened?.error && (
             <p className="note" data-tone="bad" role="alert">
               {opened.error}
@@ -55,8 +82,8 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
           )}
           {conversation !== undefined && (
             <p className="note">
-              This conversation has ended.{" "}
-              <Link href={`/s/${encodeURIComponent(id)}`}>Go to the current one</Link>
+              {text.session.conversationEnded}{" "}
+              <Link href={`/s/${encodeURIComponent(id)}`}>{text.session.currentConversation}</Link>
             </p>
           )}
           {opened && conversation === undefined && (
@@ -68,7 +95,13 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
         {panel && opened && (
           <Suspense fallback={<div />}>
             <ErrorBoundary what="panel" raw={session}>
-              <Panel session={session} opened={opened} onClose={() => setPanel(false)} />
+              <Panel
+                session={session}
+                opened={opened}
+                name={panel}
+                onChoose={showPanel}
+                onClose={() => showPanel("")}
+              />
             </ErrorBoundary>
           </Suspense>
         )}

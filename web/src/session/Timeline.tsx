@@ -4,10 +4,15 @@ import { guard, isField } from "../asks/keyGuard";
 import type { OpenSession } from "../state/appState";
 import type { LiveBlock } from "../state/liveBlocks";
 import { useLiveBlocks } from "../state/liveText";
-import { store } from "../state/store";
+import { store, useAppState } from "../state/store";
 import { type Entry, earlierConversation } from "../state/story";
+import { rowAt, type StoryRow, storyRows } from "../state/storyRows";
+import { text } from "../text";
 import { EntryRow } from "./EntryRow";
 import { jumpReached, useJumpTarget } from "./jumpToAsk";
+import { isLive, LiveRow } from "./LiveRow";
+import { RunRow } from "./RunRow";
+import { goToEvent, useStoryTarget } from "./storyTarget";
 import styles from "./timeline.module.css";
 
 const NEAR_TOP = 600;
@@ -22,6 +27,14 @@ function entryOf(session: string, { key, text, thinking }: LiveBlock): Entry {
   return thinking
     ? { kind: "thinking", key, at: 0, seq: 0, text, live: session }
     : { kind: "text", key, at: 0, seq: 0, text, uuid: "", live: session };
+}
+
+/** The key of the row that tells what the agent does. */
+const LIVE = "live";
+
+function hasAsk(row: StoryRow, ask: string): boolean {
+  if (row.kind !== "entry") return false;
+  return row.ask?.opened.ask === ask || row.entry.key === `ask:${ask}`;
 }
 
 interface TimelineProps {
@@ -54,12 +67,24 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
     const made = blocks.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
     return made.length ? [...said, ...made.map((one) => entryOf(session, one))] : said;
   }, [session, story, said, blocks, conversation]);
-  const count = entries.length;
+  const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
+  const [foundKey, setFoundKey] = useState("");
+  const lines = useMemo(() => storyRows(entries, unfolded), [entries, unfolded]);
+  const view = useAppState((state) => state.sessions.get(session));
+  const live = conversation === undefined && view !== undefined && isLive(view);
+  const toggle = useCallback((key: string) => {
+    setUnfolded((before) => {
+      const next = new Set(before);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
+  }, []);
+  const count = lines.length + (live ? 1 : 0);
   const rows = useVirtualizer({
     count,
     getScrollElement: () => place.current,
     estimateSize,
-    getItemKey: useCallback((index: number) => entries[index]?.key ?? index, [entries]),
+    getItemKey: useCallback((index: number) => lines[index]?.key ?? LIVE, [lines]),
     overscan: 6,
     anchorTo: "end",
     followOnAppend: true,
@@ -103,7 +128,7 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
 
   const wanted = useJumpTarget();
   useEffect(() => {
-    const index = wanted ? entries.findIndex((entry) => entry.key === `ask:${wanted}`) : -1;
+    const index = wanted ? lines.findIndex((row) => hasAsk(row, wanted)) : -1;
     if (!wanted || index < 0) return;
     rows.scrollToIndex(index, { align: "center" });
     // The row is rendered by then; the focus scrolls a long card to its top.
@@ -115,7 +140,30 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
       if (!isField(document.activeElement)) guard.arrived(card);
     }, 50);
     return () => clearTimeout(timer);
-  }, [wanted, entries, rows]);
+  }, [wanted, lines, rows]);
+
+  // A link or a search leads to an event: it is loaded, unfolded and shown.
+  const target = useStoryTarget(session);
+  useEffect(() => {
+    if (!target || !story.last) return;
+    if (story.first > target.seq && opened.older) {
+      if (!opened.loading) void store.open.loadOlder(session);
+      return;
+    }
+    const index = rowAt(lines, target.seq);
+    const row = lines[index];
+    if (!row) return goToEvent(undefined);
+    if (row.kind === "run" && !row.open) return toggle(row.key);
+    following.current = false;
+    setFoundKey(row.key);
+    rows.scrollToIndex(index, { align: "start" });
+    // Rows around it are measured by then.
+    const timer = setTimeout(() => {
+      rows.scrollToIndex(index, { align: "center" });
+      goToEvent(undefined);
+    }, 80);
+    return () => clearTimeout(timer);
+  }, [target, lines, rows, session, opened, story, toggle]);
 
   const scrolled = (): void => {
     const box = place.current;
@@ -128,7 +176,7 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
   if (!count && !opened.older && !opened.error) {
     return (
       <div className={`${styles.log} empty-state`}>
-        {!opened.loading && <p>No messages yet. Write a prompt below.</p>}
+        {!opened.loading && <p>{text.story.empty}</p>}
       </div>
     );
   }
@@ -139,24 +187,37 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
         ref={place}
         onScroll={scrolled}
         role="log"
-        aria-label="Conversation"
+        aria-label={text.story.label}
         tabIndex={0}
       >
         {opened.older && (
-          <p className={styles.older}>{opened.loading ? "Loading earlier messages …" : ""}</p>
+          <p className={styles.older}>{opened.loading ? text.story.loadingOlder : ""}</p>
         )}
         <div className={styles.rows} style={{ height: rows.getTotalSize() }}>
           {items.map((item) => {
-            const entry = entries[item.index];
+            const row = lines[item.index];
             return (
               <div
                 key={item.key}
                 ref={rows.measureElement}
                 data-index={item.index}
                 className={styles.row}
+                data-nested={(row?.kind === "entry" && row.nested) || undefined}
+                data-found={(row && row.key === foundKey) || undefined}
                 style={{ transform: `translateY(${item.start}px)` }}
               >
-                {entry && <EntryRow entry={entry} threads={story.threads} />}
+                {row?.kind === "run" && <RunRow row={row} onToggle={toggle} />}
+                {row?.kind === "entry" && (
+                  <EntryRow
+                    entry={row.entry}
+                    threads={story.threads}
+                    ask={row.ask}
+                    found={row.key === foundKey}
+                  />
+                )}
+                {!row && view && (
+                  <LiveRow session={view} story={story} writing={blocks.length > 0} />
+                )}
               </div>
             );
           })}
@@ -164,7 +225,7 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
       </div>
       {!atEnd && (
         <button type="button" className={styles.toEnd} onClick={() => rows.scrollToEnd()}>
-          Jump to latest
+          {text.story.toEnd}
         </button>
       )}
     </div>

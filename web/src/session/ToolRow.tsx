@@ -1,10 +1,14 @@
 import { memo, useState } from "react";
+import { AskCard } from "../asks/AskCard";
 import { AgentDescription, Members } from "../asks/CallContent";
 import { contentOf } from "../asks/callContent";
 import { Markdown } from "../markdown/Markdown";
-import { imagesOf, isObject, plainText, text } from "../state/contentBlocks";
+import { imagesOf, isObject, plainText, text as textIn } from "../state/contentBlocks";
+import { RUN_ENDED } from "../state/entries";
+import { lastLines, longOutput } from "../state/longOutput";
 import { lookup } from "../state/lookup";
-import type { Entry, Task, ToolEntry } from "../state/story";
+import type { AskEntry, Entry, Task, ToolEntry } from "../state/story";
+import { runTime } from "../state/storyRows";
 import {
   appliedEdits,
   type Found,
@@ -14,65 +18,83 @@ import {
   titleOf,
   toolName,
 } from "../state/tools";
+import { text } from "../text";
 import { duration, plural, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
+import { Clamped } from "./Clamped";
 import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
 import { EntryRow } from "./EntryRow";
 import { useRelativePath } from "./relativePath";
 import { SandboxRefusals } from "./SandboxRefusals";
+import { StoredOutput } from "./StoredOutput";
 import { Terminal } from "./Terminal";
 import styles from "./tool.module.css";
 
 const OPEN_BY_ITSELF = new Set(["edit", "todo"]);
+/** Lines of output that a closed row shows: of a command, and of a failure. */
+const TAIL = 3;
+const FAILED_TAIL = 8;
 
-/** A tool call in one line, with its result below. */
-export const ToolRow = memo(function ToolRow(props: {
+interface ToolProps {
   entry: ToolEntry;
   threads: ReadonlyMap<string, readonly Entry[]>;
-}) {
-  const { entry } = props;
+  /** The question about this call. */
+  ask?: AskEntry | undefined;
+  /** A person looks for something in it. */
+  found?: boolean | undefined;
+}
+
+/** A tool call in one line with its verdict, and its result below. */
+export const ToolRow = memo(function ToolRow(props: ToolProps) {
+  const { entry, ask } = props;
   const kind = kindOf(entry.name);
   const thread = props.threads.get(entry.id);
-  const [open, setOpen] = useState(OPEN_BY_ITSELF.has(kind));
+  const [chosen, setChosen] = useState<boolean>();
+  const waits = ask !== undefined && (!ask.settled || ask.settled.how === RUN_ENDED);
+  const open = chosen ?? ((props.found || OPEN_BY_ITSELF.has(kind)) && !waits);
   const title = useRelativePath(titleOf(entry.name, entry.input));
-  const state = stateOf(entry);
-  const refused = entry.verdict && entry.verdict.verdict !== "allow" ? entry.verdict : undefined;
+  const state = stateOf(entry, waits);
   return (
     <div className={styles.row} data-kind={kind} data-state={state}>
-      <button
-        type="button"
-        className={styles.head}
-        aria-expanded={open}
-        onClick={() => setOpen(!open)}
-      >
-        <span className={styles.kind}>
-          <Marked text={toolName(entry.name)} code />
-        </span>
-        <span className={styles.title}>{title !== entry.name && <Marked text={title} code />}</span>
-        {refused && (
-          <span className={styles.verdict}>
-            {lookup(WORDS, refused.verdict) ?? refused.verdict} by {refused.by}
+      {!waits && (
+        <button
+          type="button"
+          className={styles.head}
+          aria-expanded={open}
+          onClick={() => setChosen(!open)}
+        >
+          <span className={styles.kind}>
+            <Marked text={toolName(entry.name)} code />
           </span>
-        )}
-        <span className={styles.when}>
-          {SHOWN.has(state) && <span className={styles.failed}>{state}</span>} {whenOf(entry)}
-          {!SHOWN.has(state) && <span className="visually-hidden">, {state}</span>}
-        </span>
-      </button>
+          <span className={styles.title}>
+            {title !== entry.name && <Marked text={title} code />}
+          </span>
+          <Verdict entry={entry} ask={ask} />
+          <span className={styles.when}>
+            {SHOWN.has(state) && <span className={styles.failed}>{text.story.states[state]}</span>}{" "}
+            {whenOf(entry, ask)}
+            {!SHOWN.has(state) && (
+              <span className="visually-hidden">, {text.story.states[state]}</span>
+            )}
+          </span>
+        </button>
+      )}
+      {ask && (
+        <div className={waits ? undefined : styles.answered}>
+          <AskCard opened={ask.opened} settled={ask.settled} at={ask.at} />
+        </div>
+      )}
       {entry.refusals && <SandboxRefusals refusals={entry.refusals} />}
       {entry.task && <TaskLine task={entry.task} />}
+      {!open && !waits && <Tail entry={entry} />}
       {open && (
         <div className={styles.body}>
           <Body entry={entry} />
-          {entry.verdict && (
+          {entry.verdict && entry.verdict.reasons.length > 0 && (
             <p className="muted">
-              {lookup(WORDS, entry.verdict.verdict) ?? entry.verdict.verdict} by {entry.verdict.by}
-              {entry.verdict.reasons.length > 0 && (
-                <>
-                  : <Marked text={entry.verdict.reasons.join("; ")} />
-                </>
-              )}
+              {text.story.verdictBy(verdictWord(entry.verdict.verdict), entry.verdict.by)}:{" "}
+              <Marked text={entry.verdict.reasons.join("; ")} />
             </p>
           )}
         </div>
@@ -82,42 +104,96 @@ export const ToolRow = memo(function ToolRow(props: {
   );
 });
 
-const WORDS: Record<string, string> = { allow: "allowed", deny: "denied", ask: "asked about" };
+const verdictWord = (code: string): string => lookup(text.story.verdicts, code) ?? code;
+
+/** Who decided about the call: the person who answered, or the policy if it did not allow it. */
+function Verdict({ entry, ask }: { entry: ToolEntry; ask: AskEntry | undefined }) {
+  const settled = ask?.settled;
+  if (settled?.by !== undefined) {
+    const word = verdictWord(settled.allowed ? "allow" : "deny");
+    const waited = settled.waited ?? 0;
+    const said =
+      waited >= 1000
+        ? text.story.verdictAfter(word, settled.by, duration(waited))
+        : text.story.verdictBy(word, settled.by);
+    return (
+      <span className={styles.verdict} data-allowed={settled.allowed || undefined}>
+        {said}
+      </span>
+    );
+  }
+  const { verdict } = entry;
+  if (!verdict || verdict.verdict === "allow") return null;
+  return (
+    <span className={styles.verdict}>
+      {text.story.verdictBy(verdictWord(verdict.verdict), verdict.by)}
+    </span>
+  );
+}
+
 export const FINISHED = new Set(["completed", "failed", "stopped", "killed"]);
 
-type State = "running" | "interrupted" | "failed" | "done";
+type State = keyof typeof text.story.states;
 /** States that are shown in words. */
 const SHOWN: ReadonlySet<State> = new Set<State>(["failed", "interrupted"]);
 
-function stateOf(entry: ToolEntry): State {
+function stateOf(entry: ToolEntry, waits: boolean): State {
   if (entry.interrupted) return "interrupted";
+  if (waits) return "waiting";
   if (entry.task && !FINISHED.has(entry.task.status)) return "running";
   if (entry.ended === undefined) return "running";
   return entry.failed || entry.task?.status === "failed" ? "failed" : "done";
 }
 
-function whenOf(entry: ToolEntry): string {
+function whenOf(entry: ToolEntry, ask: AskEntry | undefined): string {
   if (entry.interrupted) return "";
   if (entry.task && entry.task.at > (entry.ended ?? 0)) return "";
-  if (entry.ended === undefined) return entry.progress ?? "…";
-  return duration(entry.ended - entry.at);
+  const spent = runTime(entry, ask);
+  return spent === undefined ? (entry.progress ?? "…") : duration(spent);
+}
+
+/** The last lines of what a command has printed, or of why a call failed. */
+function Tail({ entry }: { entry: ToolEntry }) {
+  const isCommand = kindOf(entry.name) === "command";
+  if (entry.ended === undefined || (!isCommand && !entry.failed)) return null;
+  const result = plainText(entry.result);
+  const said = longOutput(result, entry.structured)?.preview ?? result;
+  const { lines, count } = lastLines(said, entry.failed ? FAILED_TAIL : TAIL);
+  if (!lines.length) return null;
+  return (
+    <div className={styles.tail} data-failed={entry.failed || undefined}>
+      {count > lines.length && (
+        <span className="visually-hidden">{text.story.outputTail(lines.length)}: </span>
+      )}
+      <Terminal text={lines.map((line) => line.slice(0, 400)).join("\n")} bare />
+    </div>
+  );
 }
 
 /** The state of a task, its duration and its progress. */
 export function TaskLine({ task }: { task: Task }) {
   const over = FINISHED.has(task.status);
   const parts = [
-    over ? task.status : "running in the background",
+    over ? task.status : text.story.inBackground,
     duration(task.at - task.began),
     task.steps !== undefined && plural(task.steps, "call"),
     task.tokens !== undefined && `${tokens(task.tokens)} tokens`,
-    task.detail,
   ];
   return (
-    <p className={styles.taskLine} data-over={over || undefined}>
-      <Marked text={parts.filter(Boolean).join(" · ")} />
-    </p>
+    <div className={styles.taskLine} data-over={over || undefined}>
+      <Clamped lines={2}>
+        <Marked text={[...parts, withoutMarkup(task.detail)].filter(Boolean).join(" · ")} />
+      </Clamped>
+    </div>
   );
+}
+
+/** The marks of Markdown say nothing in one line. */
+function withoutMarkup(said: string): string {
+  return said
+    .replace(/^#{1,6}\s+/gm, "")
+    .replace(/\*\*([^*\n]+)\*\*/g, "$1")
+    .replace(/`([^`\n]+)`/g, "$1");
 }
 
 /** The steps of a subagent, rendered when they are opened. */
@@ -132,9 +208,17 @@ function Thread(props: {
       open={open}
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
-      <summary>Subagent: {plural(props.entries.length, "step")}</summary>
+      <summary>{text.story.subagent(props.entries.length)}</summary>
       {open &&
-        props.entries.map((one) => <EntryRow key={one.key} entry={one} threads={props.threads} />)}
+        props.entries.map((one) =>
+          one.kind === "text" ? (
+            <Clamped key={one.key}>
+              <EntryRow entry={one} threads={props.threads} />
+            </Clamped>
+          ) : (
+            <EntryRow key={one.key} entry={one} threads={props.threads} />
+          ),
+        )}
     </details>
   );
 }
@@ -158,13 +242,18 @@ function Body({ entry }: { entry: ToolEntry }) {
         />
       )}
       {!edits.length && !read && <Input entry={entry} />}
-      {read && <CodeBlock code={read.content} language={text(entry.input.file_path)} />}
+      {read && <CodeBlock code={read.content} language={textIn(entry.input.file_path)} />}
       {found.length > 0 && <Links found={found} />}
       {result && !read && !found.length && (!edits.length || entry.failed) && (
         <Result entry={entry} text={result} />
       )}
       {images.map((image) => (
-        <img key={image.slice(-64)} className="picture" src={image} alt="tool result" />
+        <img
+          key={image.slice(-64)}
+          className="picture"
+          src={image}
+          alt={text.story.resultPicture}
+        />
       ))}
     </>
   );
@@ -172,7 +261,15 @@ function Body({ entry }: { entry: ToolEntry }) {
 
 function Result({ entry, text: said }: { entry: ToolEntry; text: string }) {
   const kind = kindOf(entry.name);
-  if ((kind === "agent" || kind === "web") && !entry.failed) return <Markdown text={said} />;
+  const long = longOutput(said, entry.structured);
+  if (long) return <StoredOutput output={long} failed={entry.failed ?? false} />;
+  if ((kind === "agent" || kind === "web") && !entry.failed) {
+    return (
+      <Clamped lines={16}>
+        <Markdown text={said} />
+      </Clamped>
+    );
+  }
   return <Terminal text={said} failed={entry.failed ?? false} />;
 }
 
@@ -198,13 +295,17 @@ function Input({ entry }: { entry: ToolEntry }) {
     return (
       <>
         {content.description && <AgentDescription text={content.description} />}
-        <CodeBlock code={text(entry.input.command)} language="bash" />
+        <CodeBlock code={textIn(entry.input.command)} language="bash" />
         <Members members={content.members} lines={Number.POSITIVE_INFINITY} />
       </>
     );
   }
-  if (kindOf(entry.name) === "agent" && text(entry.input.prompt)) {
-    return <Markdown text={text(entry.input.prompt)} careful />;
+  if (kindOf(entry.name) === "agent" && textIn(entry.input.prompt)) {
+    return (
+      <Clamped>
+        <Markdown text={textIn(entry.input.prompt)} careful />
+      </Clamped>
+    );
   }
   if (entry.name === "WebSearch" || !Object.keys(entry.input).length) return null;
   return <CodeBlock code={JSON.stringify(entry.input, null, 2)} language="json" />;
@@ -221,7 +322,7 @@ export interface Todo {
 function todosOf(raw: unknown): Todo[] {
   return (Array.isArray(raw) ? raw : [])
     .filter(isObject)
-    .map((todo) => ({ text: text(todo.content), status: text(todo.status) }));
+    .map((todo) => ({ text: textIn(todo.content), status: textIn(todo.status) }));
 }
 
 /** A to-do list. */
@@ -232,7 +333,7 @@ export function Todos({ todos }: { todos: readonly Todo[] }) {
         <li key={index} data-status={todo.status}>
           <span aria-hidden="true">{lookup(MARKS, todo.status) ?? "○"}</span>{" "}
           <Marked text={todo.text} />
-          <span className="visually-hidden">, {todo.status.replace("_", " ")}</span>
+          <span className="visually-hidden">, {text.story.todoStatus(todo.status)}</span>
         </li>
       ))}
     </ul>

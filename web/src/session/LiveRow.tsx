@@ -1,0 +1,81 @@
+import type { Session } from "../api/types";
+import { doingOf } from "../state/doing";
+import { isBusy } from "../state/sessions";
+import { store, useRights } from "../state/store";
+import type { Story } from "../state/story";
+import { text } from "../text";
+import { elapsed } from "../ui/format";
+import { Marked } from "../ui/Marked";
+import { useNow } from "../ui/useNow";
+import styles from "./live.module.css";
+
+/** Whether the agent does something that a person can watch. */
+export function isLive(session: Session): boolean {
+  return isBusy(session) || session.state === "starting";
+}
+
+/** What the agent does right now, at the end of the story. */
+export function LiveRow(props: { session: Session; story: Story; writing: boolean }) {
+  const { session, story } = props;
+  const now = useNow(1);
+  const steer = useRights().includes("steer");
+  const { what } = doingOf(session, false);
+  const began = story.turn?.began ?? session.since;
+  const waited = story.turn?.waited ?? 0;
+  const used = story.turn?.tokens ?? 0;
+  return (
+    <div className={styles.live} data-state={session.state} data-live-row>
+      <span className={styles.pulse} aria-hidden="true" />
+      <span className={styles.what}>
+        {wordsOf(session, props.writing)}
+        {what && (
+          <>
+            : <Marked text={what} code />
+          </>
+        )}
+      </span>
+      <span className={styles.numbers}>
+        <span role="timer">{elapsed(now - began)}</span>
+        {used > 0 && <span>{text.story.tokens(used)}</span>}
+        {waited > 1000 && <span>{text.story.live.waited(waited)}</span>}
+        {steer && isBusy(session) && (
+          <>
+            <span className={styles.hint}>
+              <kbd>Esc</kbd> {text.story.live.interrupt}
+            </span>
+            <button
+              type="button"
+              className={`small ghost ${styles.button}`}
+              onClick={() =>
+                void store
+                  .command({ command: "session.interrupt", session: session.session })
+                  .catch(() => undefined)
+              }
+            >
+              {text.story.live.interruptButton}
+            </button>
+          </>
+        )}
+      </span>
+    </div>
+  );
+}
+
+function wordsOf(session: Session, writing: boolean): string {
+  const { live } = text.story;
+  switch (session.state) {
+    case "waiting":
+      return live.waiting;
+    case "retrying":
+      return live.retrying;
+    case "compacting":
+      return live.compacting;
+    case "starting":
+      return live.starting;
+    case "rate_limited":
+      return live.limited;
+    default:
+      if (session.holds.tools.length) return live.working;
+      return writing ? live.writing : live.thinking;
+  }
+}
