@@ -7,7 +7,8 @@ import pytest
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.hub.ports import RunEnd
-from quarterdeck.hub.runners import ACK_LINES, BAD_FRAME, FORBIDDEN, TRY_AGAIN, Runners
+from quarterdeck.hub.run_sockets import ACK_LINES
+from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, TRY_AGAIN, Runners
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,

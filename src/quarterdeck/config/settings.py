@@ -142,6 +142,12 @@ class AgentsSettings(Section):
     family_messages_per_hour: Annotated[int, Meta(ge=1, le=100_000)] = 200
 
 
+class ProgramSettings(Section):
+    """Programs that run their agent through the hub."""
+
+    ask_seconds: Annotated[float, Meta(ge=0, le=31_536_000)] = 3600.0
+
+
 TimeOfDay = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 TimesOfDay = Annotated[
     str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
@@ -212,6 +218,7 @@ class Settings(Section):
     sandbox: SandboxDefaults = SandboxDefaults()
     relay: RelaySettings = RelaySettings()
     agents: AgentsSettings = AgentsSettings()
+    programs: ProgramSettings = ProgramSettings()
     telegram: TelegramSettings = TelegramSettings()
     webhooks: tuple[WebhookSettings, ...] = ()
     schedules: tuple[Schedule, ...] = ()

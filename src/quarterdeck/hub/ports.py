@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from msgspec import Raw
+
 from quarterdeck.domain.exits import Exit
 from quarterdeck.protocol.runner_frames import Connection, Recall
 from quarterdeck.protocol.sandbox import SandboxReport
@@ -16,6 +18,12 @@ from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 DIALLED = "dialled"
 """The machine of a run whose CLI dialled the hub itself: which machine that is, is unknown."""
+
+
+PROGRAM = "program"
+"""The machine of a run that a program has started by itself, with `quarterdeck-claude`."""
+UNMANAGED = frozenset({DIALLED, PROGRAM})
+"""Machines on which the hub can start nothing."""
 
 
 class RunEnd(Exit):
@@ -88,6 +96,9 @@ class RunOwner(Protocol):
 
     async def run_found(self, run: str) -> None:
         """The link to it is back, and no line was lost."""
+
+    async def run_answered(self, run: str, request_id: str, response: Raw, by: str) -> bool:
+        """Its program has answered a permission request. False: it is not open yet."""
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         """Its CLI dialled again. Lines may be lost: `last` is the last message that it sent."""

@@ -8,7 +8,6 @@ the ports of their runs change each other's state.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -22,12 +21,12 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.ports import RunEnd, RunOwner
-from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
+from quarterdeck.hub.run_sockets import Gone, NumberedPort, Wire, bearer, next_frame, not_here
+from quarterdeck.links.websocket.asgi import Receive, Scope, Send, path_of
 from quarterdeck.policy.facts import Private
 from quarterdeck.protocol.runner_frames import (
     EARLIER,
     PROTOCOL,
-    Ack,
     Connection,
     Ended,
     Forget,
@@ -45,10 +44,7 @@ from quarterdeck.protocol.runner_frames import (
     Transcript,
     Vitals,
     Welcome,
-    Write,
     Written,
-    frame,
-    read_runner_frame,
 )
 from quarterdeck.protocol.sandbox import (
     OFF,
@@ -65,11 +61,6 @@ log = logging.getLogger(__name__)
 BAD_FRAME, REPLACED, FORBIDDEN = 4400, 4409, 4403
 TRY_AGAIN = 1013
 """What it said could not be journalled: it keeps that, and says it again."""
-CLOSE_SECONDS = 2.0
-ACK_SECONDS = 0.25
-ACK_LINES = 64
-"""What we have is said after so long, or when it is so many lines more than was said last. A runner
-only keeps them until then; to say it line by line would cost both sides as much as the line."""
 USUAL_PLACE = "~/.local/share/quarterdeck"
 MOST_CLOSED = 16
 """So many folders a runner may close to agents: each is compared with each call."""
@@ -79,85 +70,16 @@ LOCAL = "local"
 """What the hub's own machine is called when nobody gave it another name."""
 
 
-class _Wire:
-    """One socket: frames go out in the order in which they were given."""
-
-    def __init__(self) -> None:
-        self.closed = anyio.Event()
-        self._out: asyncio.Queue[bytes | int] = asyncio.Queue()
-
-    def put(self, header: Header, *lines: bytes) -> None:
-        """Send a frame, soon."""
-        self._out.put_nowait(frame(header, lines))
-
-    def close(self, code: int) -> None:
-        """Close the socket after what was given before."""
-        self._out.put_nowait(code)
-
-    async def end(self, code: int) -> None:
-        """Close the socket, and wait for that a little."""
-        self.close(code)
-        with anyio.move_on_after(CLOSE_SECONDS):
-            await self.closed.wait()
-
-    async def pump(self, send: Send) -> None:
-        """Send what is given, until told to close."""
-        try:
-            while True:
-                item = await self._out.get()
-                if isinstance(item, int):
-                    await send({"type": "websocket.close", "code": item})
-                    return
-                await send({"type": "websocket.send", "bytes": item})
-        except OSError:
-            pass  # nobody is there any more; who reads hears of it
-        finally:
-            self.closed.set()
-
-
-class _Port:
+class _Port(NumberedPort):
     """A session's hold on a run that a runner has, or is to have."""
 
     def __init__(self, runners: Runners, run: str, session: str, machine: str) -> None:
-        self.run = run
-        self.session = session
+        super().__init__(run, session)
         self.machine = machine
-        self.upto = 0
-        self.wire: _Wire | None = None
-        self.waiting: dict[int, bytes] = {}
-        self.lost = False
         self.stopping: Stop | None = None
         self.sandbox: SandboxMode = OFF
         """The mode that was asked for, where this hub started the run."""
         self._runners = runners
-        self._synced = False
-        self._given = 0
-        self._told = 0
-        self._telling: asyncio.TimerHandle | None = None
-
-    def write(self, number: int, line: bytes) -> None:
-        if number <= self._given:
-            return
-        self._given = number
-        self.waiting[number] = line
-        if self.wire is not None and self._synced:
-            self.wire.put(Write(number=number), line)
-
-    def acknowledge(self, upto: int) -> None:
-        self.upto = max(self.upto, upto)
-        if self.upto - self._told >= ACK_LINES:
-            self.send()
-        elif self._telling is None and self.upto > self._told:
-            self._telling = asyncio.get_running_loop().call_later(ACK_SECONDS, self.send)
-
-    def send(self) -> None:
-        """Say what we have, if it is news and somebody is there."""
-        if self._telling is not None:
-            self._telling.cancel()
-            self._telling = None
-        if self.wire is not None and self.upto > self._told:
-            self._told = self.upto
-            self.wire.put(Ack(upto=self.upto))
 
     def stop(self, *, force: bool = False) -> None:
         self.stopping = Stop(run=self.run, force=force)
@@ -166,30 +88,11 @@ class _Port:
     def forget(self) -> None:
         self._runners.drop(self)
 
-    def unwritten(self) -> dict[int, bytes]:
-        return self.waiting
-
     def read_transcript(self, wanted: Recall) -> None:
         if wanted.earlier and not self._runners.can(self.machine, EARLIER):
             return  # an older runner would answer as for a run that has ended
         if self.wire is not None:  # else it tells its end again, and is asked again
             self.wire.put(wanted)
-
-    def connected(self, wire: _Wire) -> None:
-        """Its socket is there: say what we have, and wait to hear what was written."""
-        self.wire = wire
-        self._synced = False
-        self._told = self.upto
-        wire.put(Ack(upto=self.upto))
-
-    def written(self, upto: int) -> None:
-        """Everything up to this number is with the CLI; the rest follows, once."""
-        for number in [number for number in self.waiting if number <= upto]:
-            del self.waiting[number]
-        if not self._synced and self.wire is not None:
-            self._synced = True
-            for number, line in sorted(self.waiting.items()):
-                self.wire.put(Write(number=number), line)
 
 
 class _Machine:
@@ -197,7 +100,7 @@ class _Machine:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.wire: _Wire | None = None
+        self.wire: Wire | None = None
         self.hello: Hello | None = None
         self.vitals: Vitals | None = None
         self.clock_ahead_ms: int | None = None
@@ -329,17 +232,17 @@ class Runners:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one socket of a runner."""
         if scope["type"] != "websocket":
-            await _not_here(send)
+            await not_here(send)
             return
         await receive()  # websocket.connect
-        token = _bearer(scope)
+        token = bearer(scope)
         machine = self._check(token)
         parts = [part for part in path_of(scope).split("/") if part]
         if machine is None or parts[:1] != ["runner"]:
             await send({"type": "websocket.close", "code": FORBIDDEN})
             return
         await send({"type": "websocket.accept"})
-        wire = _Wire()
+        wire = Wire()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wire.pump, send)
             try:
@@ -350,7 +253,7 @@ class Runners:
                         await self._serve_run(machine, run, token, wire, receive)
                     case _:
                         raise msgspec.DecodeError(f"nothing is at {path_of(scope)}")
-            except _Gone:
+            except Gone:
                 pass
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 log.warning("a runner sent a frame that is none: %s", error)
@@ -361,9 +264,9 @@ class Runners:
             tasks.cancel_scope.cancel()
 
     async def _serve_machine(
-        self, name: str, address: str | None, wire: _Wire, receive: Receive
+        self, name: str, address: str | None, wire: Wire, receive: Receive
     ) -> None:
-        hello, _ = await _next(receive)
+        hello, _ = await next_frame(receive)
         if not isinstance(hello, Hello):
             raise msgspec.DecodeError("the first frame of a runner is hello")
         if hello.machine != name:
@@ -378,7 +281,7 @@ class Runners:
         await self._compare(hello)
         try:
             while True:
-                header, lines = await _next(receive)
+                header, lines = await next_frame(receive)
                 match header:
                     case Refused(run=run, reason=reason):
                         await self._refused(name, run, reason)
@@ -433,10 +336,10 @@ class Runners:
                 await owner.run_ended(port.run, RunEnd(reason=reason))
 
     async def _serve_run(
-        self, name: str, run: str, token: str, wire: _Wire, receive: Receive
+        self, name: str, run: str, token: str, wire: Wire, receive: Receive
     ) -> None:
         self._port_of(name, run)
-        started, _ = await _next(receive)
+        started, _ = await next_frame(receive)
         if not isinstance(started, Started):  # before that it takes nobody's place
             raise msgspec.DecodeError("the first frame of a run is started")
         port, owner = self._port_of(name, run)
@@ -449,7 +352,7 @@ class Runners:
                 port.lost = False
             await self._take(port, owner, started, [])
             while True:
-                header, lines = await _next(receive)
+                header, lines = await next_frame(receive)
                 await self._take(port, owner, header, lines)
         finally:
             if port.wire is wire:
@@ -512,23 +415,6 @@ def _no_sandbox(hello: Hello, wanted: Start) -> str | None:
     )
 
 
-class _Gone(Exception):
-    """The socket has ended."""
-
-
-async def _next(receive: Receive) -> tuple[RunnerHeader, list[bytes]]:
-    message = await receive()
-    if message["type"] == "websocket.disconnect":
-        raise _Gone
-    match message:
-        case {"bytes": bytes(data)}:
-            return read_runner_frame(data)
-        case {"text": str(text)}:
-            return read_runner_frame(text.encode())
-        case _:
-            raise msgspec.DecodeError("an empty frame")
-
-
 def address_of(scope: Scope) -> str | None:
     """Where a connection comes from."""
     match scope.get("client"):
@@ -536,13 +422,3 @@ def address_of(scope: Scope) -> str | None:
             return address
         case _:
             return None
-
-
-def _bearer(scope: Scope) -> str:
-    kind, _, token = (header(scope, b"authorization") or "").partition(" ")
-    return token if kind.lower() == "bearer" else ""
-
-
-async def _not_here(send: Send) -> None:
-    await send({"type": "http.response.start", "status": 426, "headers": []})
-    await send({"type": "http.response.body", "body": b"a runner's socket\n"})

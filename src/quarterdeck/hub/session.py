@@ -23,7 +23,7 @@ from quarterdeck.hub.live import Live
 from quarterdeck.hub.permissions.context import CallQuestion, PolicyContext, Ruling
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.hub.ports import DIALLED, Machines, RunEnd, RunPort
+from quarterdeck.hub.ports import DIALLED, PROGRAM, UNMANAGED, Machines, RunEnd, RunPort
 from quarterdeck.hub.resume_gap import ResumeGap
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.snapshots import SnapshotPace, is_current, restored, snapshot
@@ -61,6 +61,12 @@ class UnheardEnd(Value):
 
 def check_machine(spec: SessionSpec, session: str) -> None:
     """Raise `Conflict` if no runner can start a CLI: it dialled, from an unknown machine."""
+    if spec.machine == PROGRAM:
+        raise Conflict(
+            "program_ended",
+            f"the agent of {session} belonged to a program on a machine that has no runner here:"
+            " start the program again, or start a runner there before it connects",
+        )
     if spec.machine == DIALLED:
         raise Conflict(
             "dial_again",
@@ -335,7 +341,7 @@ class Session:
         return self.port
 
     async def _find_port(self, view: SessionView, run: str) -> RunPort:
-        if not view.account.up_since and view.machine != DIALLED:
+        if not view.account.up_since and view.machine not in UNMANAGED:
             (stored, *_) = await self.journal.read(self.id, after=view.run_began - 1, limit=1)
             starting = stored.event
             assert isinstance(starting, RunStarting)

@@ -28,6 +28,7 @@ from quarterdeck.hub.permissions.modes import (
     resumed_spec,
     with_mode,
 )
+from quarterdeck.hub.permissions.raw_answers import check_raw, read_raw
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.session_requests import stop
 from quarterdeck.protocol import commands as cmd
@@ -112,7 +113,7 @@ async def _answer_late(session: Session, command: cmd.AnswerAsk) -> Outcome:
         ask=opened.ask,
         by=command.by,
         answer=Raw(msgspec.json.encode(command.answer)),
-        allowed=not isinstance(command.answer, cmd.DenyAnswer | cmd.SkipAnswer),
+        allowed=_allows(command.answer),
     )
     match command.answer:
         case cmd.PlanAnswer(choice="fresh") if opened.plan:
@@ -125,6 +126,12 @@ async def _answer_late(session: Session, command: cmd.AnswerAsk) -> Outcome:
             origin = Origin(cli_session=session.view.cli_session)
             await session.start(origin, answered, *switches, queued)
     return Outcome(session=session.id, ask=command.ask, prompt=queued.prompt)
+
+
+def _allows(answer: cmd.Answer) -> bool:
+    if isinstance(answer, cmd.RawAnswer):
+        return read_raw(answer.body).behavior == "allow"
+    return not isinstance(answer, cmd.DenyAnswer | cmd.SkipAnswer)
 
 
 async def _edited_late(session: Session, opened: AskOpened, command: cmd.AnswerAsk) -> Edit | None:
@@ -189,6 +196,8 @@ async def _grant(
     Raises `UsageError` if its rules do not allow the call.
     """
     answer = command.answer
+    if isinstance(answer, cmd.RawAnswer):
+        check_raw(answer.body, command.role)
     if not isinstance(answer, cmd.AllowAnswer):
         return ()
     check_lasting(answer, command.role)

@@ -12,7 +12,10 @@ import logging
 import time
 from contextlib import suppress
 
-from quarterdeck.domain.errors import Conflict, LaunchError, NotFound
+from msgspec import Raw
+
+from quarterdeck.domain.errors import Conflict, Forbidden, LaunchError, NotFound, UsageError
+from quarterdeck.hub import session_answers
 from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.deltas import merged
 from quarterdeck.hub.lines import read_line
@@ -20,6 +23,7 @@ from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.session import Session, UnheardEnd
 from quarterdeck.hub.supervision.crashes import nothing_to_resume, restart_note
+from quarterdeck.protocol.commands import AnswerAsk, RawAnswer
 from quarterdeck.protocol.events import (
     CliSession,
     Event,
@@ -27,6 +31,7 @@ from quarterdeck.protocol.events import (
     RunEnded,
     RunStarted,
 )
+from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import Connection
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin
@@ -272,6 +277,31 @@ class ProcessEvents:
         """Whether the CLI of this run dialled the hub at `/`, and said this message."""
         mine = self.session.run
         return mine is not None and mine.run == run and mine.said_at_root(uuid)
+
+    async def run_answered(self, run: str, request_id: str, response: Raw, by: str) -> bool:
+        """Its program has answered a permission request. False: nobody is asked yet.
+
+        It is an answer as that of a person: the first one wins, and rules say whose count.
+        """
+        session = self.session
+        async with session.in_order():
+            mine = session.run
+            if mine is None or mine.run != run:
+                return True
+            ask = mine.state.asks.ask_of(request_id)
+            waits = any(each.request_id == request_id for each in mine.state.peer.asks)
+        if ask is None:
+            return not waits
+        answer = AnswerAsk(ask=ask, answer=RawAnswer(body=response), by=by, role=Role.PROGRAM)
+        try:
+            await session_answers.check_answerer(session, answer)
+            await session_answers.answer(session, answer)
+        except (Conflict, NotFound) as error:
+            log.debug("session %s: somebody else has answered: %s", session.id, error)
+        except (Forbidden, UsageError) as error:
+            text = f"{by} has answered, and that does not count: {error}"
+            await session.record(Noted(level="warning", text=text))
+        return True
 
     async def run_lost(self, run: str, reason: str) -> None:
         """Its machine cannot be reached."""

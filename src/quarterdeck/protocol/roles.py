@@ -19,6 +19,9 @@ class Role(StrEnum):
     """A machine that runs agents. It can use the runner's endpoint only."""
     METRICS = "metrics"
     """A program that reads the metrics only."""
+    PROGRAM = "program"
+    """A program whose agents run through the hub. It can connect with an agent of its own, and
+    answer what that agent asks."""
 
 
 class Right(StrEnum):
@@ -33,14 +36,17 @@ class Right(StrEnum):
     can make an agent do anything on its machine, or delete a history."""
     RUN = "run"
     """Connect as a machine."""
+    DIAL = "dial"
+    """Connect with an agent of one's own (`quarterdeck-claude`), and answer what it asks."""
     MEASURE = "measure"
     """Read the metrics. The right to read includes it."""
 
 
 RIGHTS: dict[Role, frozenset[Right]] = {
-    Role.OWNER: frozenset({Right.READ, Right.STEER, Right.MANAGE}),
+    Role.OWNER: frozenset({Right.READ, Right.STEER, Right.MANAGE, Right.DIAL}),
     Role.OPERATOR: frozenset({Right.READ, Right.STEER}),
     Role.VIEWER: frozenset({Right.READ}),
     Role.RUNNER: frozenset({Right.RUN}),
     Role.METRICS: frozenset({Right.MEASURE}),
+    Role.PROGRAM: frozenset({Right.DIAL}),
 }

@@ -12,9 +12,10 @@ from 1; the runner writes each number once, in order, and says what it has `writ
 from __future__ import annotations
 
 import msgspec
-from msgspec import field
+from msgspec import Raw, field
 
 from quarterdeck.domain.exits import Exit
+from quarterdeck.domain.ids import derived_id
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.sandbox import SandboxReport, SandboxRequest
 from quarterdeck.protocol.sessions import Origin, SessionSpec
@@ -204,6 +205,45 @@ class Transcript(Header, tag="transcript"):
     earlier: bool = False
 
 
+# --- a program's socket: it is that of its run, and begins with a frame of its own ---
+
+
+class Program(Header, tag="program"):
+    """The first frame of `quarterdeck-claude`: the agent of a program, and its session.
+
+    The session's id is derived from `began` and `key` (`program_session`): who has the key owns the
+    session, also when hub or link were lost.
+    """
+
+    protocol: int
+    session: str
+    run: str
+    key: str
+    began: float
+    name: str
+    """What the program calls itself."""
+    directory: str
+    version: str | None = None
+    mode: str | None = None
+    skip_permissions: bool = False
+    model: str | None = None
+
+
+class ProgramAnswer(Header, tag="answer"):
+    """What the program answers to a permission request, in the CLI's form.
+
+    It is sent again on each connection until the hub has answered the CLI.
+    """
+
+    request_id: str
+    response: Raw
+
+
+def program_session(began: float, key: str) -> str:
+    """The session of the program that has this key."""
+    return derived_id(began, "program", key)
+
+
 # --- a run's socket: hub to runner ---
 
 
@@ -252,6 +292,8 @@ RunnerHeader = (
     | Gap
     | Connection
     | Transcript
+    | Program
+    | ProgramAnswer
 )
 HubHeader = Welcome | Start | Stop | Forget | MachineRequest | Ack | Write | Recall
 

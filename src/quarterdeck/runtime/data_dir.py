@@ -13,6 +13,8 @@ from pathlib import Path
 from quarterdeck.domain.errors import UsageError
 
 PRIVATE_FOLDER = 0o700
+PROGRAM_TOKEN = "program.token"  # noqa: S105 - the name of a file
+"""The token of this user's programs, in the data folder. The hub makes it."""
 
 
 def data_home(create: bool = True) -> Path:

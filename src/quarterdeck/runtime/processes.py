@@ -11,6 +11,7 @@ alive, and by a variable in the environment, which they inherit and keep when th
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -22,6 +23,8 @@ from pathlib import Path
 import msgspec
 
 _PS_SECONDS = 5.0
+_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
 
 
 class ProcessId(msgspec.Struct, frozen=True):
@@ -104,6 +107,13 @@ def send_signal(process: ProcessId, number: signal.Signals) -> None:
                 os.close(handle)
         elif still_alive([process]):
             os.kill(process.pid, number)
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent is killed. Called between fork and exec."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def _table() -> Iterator[_Row]:

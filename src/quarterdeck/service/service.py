@@ -50,7 +50,7 @@ from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.runner import live_runner, spawn_runner
 from quarterdeck.runner.home import LOG
 from quarterdeck.runtime.allocator import bound_free_memory
-from quarterdeck.runtime.data_dir import data_home, make_private
+from quarterdeck.runtime.data_dir import PROGRAM_TOKEN, data_home, make_private
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.loop_watch import LoopWatch
 from quarterdeck.runtime.tasks import background_tasks
@@ -74,6 +74,7 @@ from quarterdeck.service.local_runner import supervised_runner
 from quarterdeck.service.logs import Logs
 from quarterdeck.service.loops import Loops
 from quarterdeck.service.notifications import Notifications, notification_settings, run_variables
+from quarterdeck.service.own_token import have_own_token, keep_own_token
 from quarterdeck.service.reach import HubReach
 from quarterdeck.service.relay import make_relay, relay_lines, relay_port
 from quarterdeck.service.reload import watch_config
@@ -331,6 +332,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
                 version=__version__,
                 ca_file=None if options.tls is None else str(options.tls.ca.ca_file),
             )
+            await have_own_token(home)
             replace_file(home / HUB_FILE, msgspec.json.encode(state))
             service = Service(
                 home=home,
@@ -353,6 +355,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
                 background_tasks() as tasks,
             ):
                 tasks.start_soon(_watch_cli_secret, home, hub)
+                tasks.start_soon(keep_own_token, home)
                 tasks.start_soon(telegram.run, home, access, address, ca_file)
                 if options.tls is not None:
                     tasks.start_soon(options.tls.keep, know_names)

@@ -116,10 +116,11 @@ class Access:
 
     # --- for the gate ---
 
-    def runner(self, scope: Scope) -> Person | None:
-        """The runner whose token this is, or None. What a runner may do is checked elsewhere."""
+    def bearer(self, scope: Scope) -> Person | None:
+        """Whose token a request has, or None. What they may do there is checked elsewhere."""
         scheme, _, token = (header_of(scope, b"authorization") or "").partition(" ")
-        return self._tokens.who(token, kind=Kind.TOKEN) if scheme.lower() == "bearer" else None
+        is_bearer = scheme.lower() == "bearer"
+        return self._tokens.who(token.strip(), kind=Kind.TOKEN) if is_bearer else None
 
     @property
     def cookie(self) -> str:

@@ -186,16 +186,17 @@ class Gate:
         scope["quarterdeck.visit"] = visit
         scope["client"] = (visit.address, 0)  # as a proxy that we believe has it
         if path == "/runner" or path.startswith("/runner/"):
-            scope["quarterdeck.person"] = self._access.runner(scope)
+            scope["quarterdeck.person"] = self._access.bearer(scope)
             return _not_for_pages(scope, self._runner)
         if path == PROGRAM_PATH:
-            scope["quarterdeck.person"] = self._access.runner(scope)
+            scope["quarterdeck.person"] = self._access.bearer(scope)
             return _not_for_pages(scope, self._program)
         if path.startswith("/v1/") or (path, scope["type"]) in _OF_CLIS:
             return _not_for_pages(scope, self._cli)
         if path.startswith("/in/") and scope["type"] == "http":
             return _not_for_pages(scope, self._inbound)
         if path == "/mcp" and scope["type"] == "http":
+            scope["quarterdeck.person"] = self._access.bearer(scope)  # None: perhaps an agent
             return _not_for_pages(scope, self._mcp)
         if (path, scope["type"]) == ("/ws", "websocket") and self._relay is not None:
             return self._relay.admit(scope, visit)  # it has its own rules for origins

@@ -87,7 +87,7 @@ def route_of(scope: Scope) -> str:
     path = path_of(scope)
     if path in {"/metrics", "/api/stream"}:
         return path
-    for endpoint in ("/runner", "/v1"):
+    for endpoint in ("/runner", "/program", "/v1"):
         if path == endpoint or path.startswith(f"{endpoint}/"):
             return endpoint
     if scope["type"] == "websocket" and path == "/":

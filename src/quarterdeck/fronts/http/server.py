@@ -24,7 +24,7 @@ from quarterdeck.runtime.web_server import bind, run_server, server_config
 
 PONG_SECONDS = 40.0  # a browser's tab that sleeps is late, and not gone
 LIMITS = ConnectionLimits(
-    small_paths=("/api/", "/ws"), fragmented_paths=("/api/", "/ws", "/runner")
+    small_paths=("/api/", "/ws"), fragmented_paths=("/api/", "/ws", "/runner", "/program")
 )
 
 

@@ -388,3 +388,5 @@ def verdict(ended: ev.AskAnswered | ev.AskWithdrawn) -> str:
         case cmd.ElicitationAnswer(action=action):
             words = {"accept": "✅ Accepted", "decline": "❌ Declined", "cancel": "❌ Cancelled"}
             return f"{words[action]} by {by}"
+        case cmd.RawAnswer():
+            return f"{'✅ Allowed' if ended.allowed else '❌ Denied'} by {by}"

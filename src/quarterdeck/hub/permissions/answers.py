@@ -26,6 +26,7 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.hub.permissions.edits import Edit
 from quarterdeck.hub.permissions.lasting import chosen_updates, update_text
+from quarterdeck.hub.permissions.raw_answers import raw_decision, read_raw
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -33,6 +34,7 @@ from quarterdeck.protocol.commands import (
     ElicitationAnswer,
     PlanAnswer,
     QuestionsAnswer,
+    RawAnswer,
     SkipAnswer,
 )
 from quarterdeck.protocol.events import AskKind, AskOpened
@@ -73,7 +75,10 @@ def reply_to(
     if not isinstance(request, CanUseTool):
         raise UsageError(f"the question {opened.ask} cannot be read any more")
     ask = to_ask(opened.request_id, request)
-    decision, reason = _decision(ask, answer)
+    if isinstance(answer, RawAnswer):
+        decision, reason = raw_decision(ask, answer.body, None if edit is None else edit.input)
+    else:
+        decision, reason = _decision(ask, answer)
     fresh = None
     if isinstance(answer, PlanAnswer) and answer.choice == "fresh":
         fresh = opened.plan
@@ -176,3 +181,9 @@ def late_prompt(opened: AskOpened, answer: Answer, edit: Edit | None = None) -> 
             return f"The user has answered your questions:\n{list_}"
         case ElicitationAnswer(action=action):
             return f"{about} The user's answer: {action}."
+        case RawAnswer(body=body):
+            read = read_raw(body)
+            if read.behavior == "deny":
+                return f"{about} The user says no. {read.message}".rstrip()
+            given = bytes(read.updated_input).decode()
+            return f"{about} The user allows it{f' with this input: {given}' if given else ''}."

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quarterdeck.domain.errors import Forbidden
+from quarterdeck.hub.permissions.raw_answers import read_raw
 from quarterdeck.journal.views import SessionView
 from quarterdeck.policy.rules import may_answer
-from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer, RawAnswer
 from quarterdeck.protocol.events import AskKind, AskOpened
 
 NOBODY_ANSWERED = "Nobody answered in time."
@@ -19,7 +20,10 @@ TIME_LIMIT = "time limit"
 
 def check_answerer(opened: AskOpened, command: AnswerAsk) -> None:
     """Raise `Forbidden` unless this person may answer. Every person may deny."""
-    if isinstance(command.answer, DenyAnswer):
+    answer = command.answer
+    if isinstance(answer, DenyAnswer):
+        return
+    if isinstance(answer, RawAnswer) and read_raw(answer.body).behavior == "deny":
         return
     if not may_answer(opened.answered_by, command.by, command.role):
         people = "; and ".join(" or ".join(each) for each in opened.answered_by)

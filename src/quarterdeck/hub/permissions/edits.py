@@ -11,11 +11,12 @@ from __future__ import annotations
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Forbidden, UsageError
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.hub.permissions.raw_answers import read_raw
 from quarterdeck.policy.decide import Behavior, Verdict
 from quarterdeck.policy.rules import may_answer
-from quarterdeck.protocol.commands import AllowAnswer, Answer, AnswerAsk
-from quarterdeck.protocol.events import AskOpened
+from quarterdeck.protocol.commands import AllowAnswer, Answer, AnswerAsk, RawAnswer
+from quarterdeck.protocol.events import AskKind, AskOpened
 from quarterdeck.wire.rawjson import dump, is_object, same_json
 from quarterdeck.wire.requests import CanUseTool, decode_request
 
@@ -42,14 +43,15 @@ def edited_call(opened: AskOpened, answer: Answer) -> CanUseTool | None:
     The tool is always that of the question. Raises `UsageError` for what is no input of a tool.
     """
     request = decode_request(opened.request)
-    if not isinstance(answer, AllowAnswer) or not answer.input:
+    wanted = _wanted_input(opened, answer)
+    if not wanted:
         return None
     if not isinstance(request, CanUseTool):
         raise UsageError("input: this question is not about a tool call")
-    if len(bytes(answer.input)) > MOST_BYTES:
+    if len(bytes(wanted)) > MOST_BYTES:
         raise UsageError(f"input: at most {MOST_BYTES} bytes are taken")
     try:
-        given = dump(answer.input)
+        given = dump(wanted)
     except UsageError as error:
         raise UsageError(f"input: {error}") from error
     if not is_object(given):
@@ -62,6 +64,18 @@ def edited_call(opened: AskOpened, answer: Answer) -> CanUseTool | None:
         tool_use_id=request.tool_use_id,
         agent_id=request.agent_id,
     )
+
+
+def _wanted_input(opened: AskOpened, answer: Answer) -> Raw:
+    """The input that an answer gives. That of a plan or a question carries the answer itself."""
+    match answer:
+        case AllowAnswer(input=given):
+            return given
+        case RawAnswer(body=body) if opened.ask_kind is AskKind.TOOL:
+            read = read_raw(body)
+            return read.updated_input if read.behavior == "allow" else ABSENT
+        case _:
+            return ABSENT
 
 
 def check_edit(verdict: Verdict, command: AnswerAsk) -> None:

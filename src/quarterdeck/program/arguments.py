@@ -1,0 +1,127 @@
+"""The command line that a program gives to the CLI: what it asks for, and what the hub needs more.
+
+Pure. It knows the few flags that change what the CLI says or whom it asks; all others are passed on
+as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import Value
+from quarterdeck.runtime.agent_process import MARKS
+
+STREAM = "stream-json"
+STDIO = "stdio"
+BYPASS = "bypassPermissions"
+EMIT_STATES = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
+READ_STATES = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
+"""With it the CLI reports its state, marked as for the SDK only."""
+OWN = "QUARTERDECK_"
+"""How our variables begin. The agent gets none of them, but for the marks of an agent: one may be
+a token."""
+
+_PROMPT_TOOL = "--permission-prompt-tool"
+_REPLAY = "--replay-user-messages"
+_PARTIAL = "--include-partial-messages"
+_SKIP = "--dangerously-skip-permissions"
+_VALUES = (
+    "--input-format", "--output-format", _PROMPT_TOOL, "--permission-mode", "--model", "--resume",
+)  # fmt: skip
+_ALONE = (_REPLAY, _PARTIAL, _SKIP)
+
+
+class Given(Value):
+    """What a program asked for."""
+
+    replay: bool = False
+    """It wants its prompts back."""
+    partial: bool = False
+    """It wants text while it is being made."""
+    callback: bool = False
+    """It answers permission requests."""
+    states: bool = False
+    """It wants reports of the CLI's state."""
+    mode: str | None = None
+    skip_permissions: bool = False
+    model: str | None = None
+    resume: str | None = None
+
+
+class CommandLine(Value):
+    """What the real CLI is started with."""
+
+    given: Given
+    argv: tuple[str, ...]
+    env: dict[str, str]
+
+
+def speaks_stream_json(argv: Sequence[str]) -> bool:
+    """Whether the program and the CLI exchange messages. Else there is nothing to take part in."""
+    values, _ = _scan(argv)
+    return values.get("--input-format") == values.get("--output-format") == STREAM
+
+
+def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine:
+    """The command line and the environment for the real CLI.
+
+    Raises `UsageError` if the program has another tool answer permission requests: the hub would
+    not hear of them.
+    """
+    values, alone = _scan(argv)
+    tool = values.get(_PROMPT_TOOL)
+    if tool not in (None, STDIO):
+        raise UsageError(
+            f"{_PROMPT_TOOL} {tool}: the hub answers permission requests; remove this option, or"
+            " answer them in the program (can_use_tool)"
+        )
+    given = Given(
+        replay=_REPLAY in alone,
+        partial=_PARTIAL in alone,
+        callback=tool == STDIO,
+        states=_is_on(environ, EMIT_STATES) or _is_on(environ, READ_STATES),
+        mode=values.get("--permission-mode"),
+        skip_permissions=_SKIP in alone or values.get("--permission-mode") == BYPASS,
+        model=values.get("--model"),
+        resume=values.get("--resume"),
+    )
+    # In front: an option of the program that takes many values would swallow what follows it.
+    added = [
+        *((_PROMPT_TOOL, STDIO) if tool is None else ()),
+        *(() if given.replay else (_REPLAY,)),
+        *(() if given.partial else (_PARTIAL,)),
+    ]
+    env = agent_environment(environ)
+    if not given.states:
+        env[EMIT_STATES] = "1"
+    return CommandLine(given=given, argv=(*added, *argv), env=env)
+
+
+def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The program's environment, without what is ours."""
+    return {name: value for name, value in environ.items() if _passes(name)}
+
+
+def _passes(name: str) -> bool:
+    return not name.startswith(OWN) or name.startswith(MARKS)
+
+
+def _is_on(environ: Mapping[str, str], name: str) -> bool:
+    return environ.get(name, "").lower() in {"1", "true", "yes", "on"}
+
+
+def _scan(argv: Sequence[str]) -> tuple[dict[str, str], set[str]]:
+    """The flags that matter here: those with a value, where the last one counts, and the others."""
+    values: dict[str, str] = {}
+    alone: set[str] = set()
+    rest = iter(argv)
+    for argument in rest:
+        if argument == "--":
+            break
+        name, equals, value = argument.partition("=")
+        if name in _VALUES:
+            values[name] = value if equals else next(rest, "")
+        elif argument in _ALONE:
+            alone.add(argument)
+    return values, alone

@@ -1,0 +1,486 @@
+"""Who gets which line: the program, the hub or the CLI. No I/O.
+
+Owns the account of all requests in both directions, and the turns. The hub hears all that the CLI
+says, but for what is between the CLI and the program's own code (its hooks, its MCP servers, the
+answers to its requests). The program hears what it would hear from the CLI alone: what only the
+hub has asked for is kept from it.
+
+| message | way |
+|---|---|
+| `initialize` | waits for both, is sent once with the hooks of both, and answered to both |
+| `hook_callback` | to the one whose callback it is; the CLI puts deny before ask before allow |
+| `mcp_message`, others | to the program |
+| `elicitation` | to the hub |
+| `can_use_tool` | to the hub, and to the program if it has a callback; the hub answers |
+| the end of the program's input | `may_end_input` says when it is the CLI's, too |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from uuid import uuid4
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from quarterdeck.domain.structs import DECODE_ERRORS, Value
+from quarterdeck.program.arguments import Given
+from quarterdeck.wire import codec
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
+from quarterdeck.wire.exchange import RecentIds
+from quarterdeck.wire.internal import CommandLifecycle, TranscriptMirror
+from quarterdeck.wire.messages import StreamEvent, User
+from quarterdeck.wire.rawjson import dump, members
+from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
+from quarterdeck.wire.system import SessionStateChanged, Status
+from quarterdeck.wire.turns import PromptTaken, TurnLedger
+
+GONE = "the program has ended its input, and answers nothing any more"
+REMEMBERED = 4096
+
+
+class ProgramAnswer(Value):
+    """The program's answer to a permission request, for the hub. `response` is its body."""
+
+    request_id: str
+    response: Raw
+
+
+class Routed(Struct):
+    """What is to be passed on now, to each in this order."""
+
+    cli: list[bytes] = field(default_factory=list)
+    program: list[bytes] = field(default_factory=list)
+    hub: list[bytes | ProgramAnswer] = field(default_factory=list)
+
+
+class _Envelope(Struct):
+    """What is read of a line for the CLI."""
+
+    type: str = ""
+    request_id: str = ""
+    uuid: str | None = None
+    request: Raw = Raw(b"null")
+    response: Raw = Raw(b"null")
+
+
+class _Reply(Struct):
+    request_id: str = ""
+    subtype: str = ""
+    error: str = ""
+    response: Raw = Raw(b"null")
+
+
+class _Request(Struct):
+    subtype: str = ""
+
+
+class _Open(Value):
+    """A request of the CLI that waits for an answer."""
+
+    hub: bool
+    program: bool
+
+
+_envelope = msgspec.json.Decoder(_Envelope).decode
+_reply = msgspec.json.Decoder(_Reply).decode
+_request = msgspec.json.Decoder(_Request).decode
+
+
+class Router:
+    """The lines of one CLI, its program and the hub."""
+
+    def __init__(self, given: Given, *, new_uuid: Callable[[], str] = lambda: str(uuid4())) -> None:
+        self._given = given
+        self._new_uuid = new_uuid
+        self._ended = False
+        self._held: list[bytes] = []
+        """Lines of the program that wait for the hub's `initialize`."""
+        self._greeted = False
+        """Whether an `initialize` has been sent."""
+        self._greeting: bytes | None = None
+        """The hub's `initialize` that was sent within the program's."""
+        self._greetings: dict[str, str] = {}
+        """The hub's requests that wait for the answer to a request of the program."""
+        self._greeting_answer: Raw | None = None
+        self._hub_hooks: dict[str, list[Raw]] = {}
+        self._hub_callbacks: set[str] = set()
+        self._of_hub: set[str] = set()
+        """The requests of the hub that the CLI has not answered."""
+        self._of_program: set[str] = set()
+        self._open: dict[str, _Open] = {}
+        self._answered = RecentIds(REMEMBERED)
+        """Requests of the CLI that were answered: with replay it echoes the answers."""
+        self._turns = TurnLedger()
+        self._hub_prompts = RecentIds(REMEMBERED)
+        self._marked = RecentIds(REMEMBERED)
+        """Prompts of the program that got their uuid here."""
+        self._hidden = False
+        """Whether the open turn is one that only the hub has asked for."""
+        self._state: str | None = None
+
+    # --- what it knows ---------------------------------------------------------------------------
+
+    @property
+    def program_spoke(self) -> bool:
+        """Whether the program has said or ended something: then the hub's greeting can come."""
+        return bool(self._held) or self._greeted or self._ended
+
+    def is_open(self, request_id: str) -> bool:
+        """Whether the CLI waits for the answer to this request."""
+        return request_id in self._open
+
+    @property
+    def may_end_input(self) -> bool:
+        """Whether the CLI's input is to end: the program's has, and nothing is open."""
+        return (
+            self._ended
+            and not self._held
+            and not self._turns.busy
+            and self._state in (None, "idle")
+            and not self._open
+            and not self._of_program
+            and not self._of_hub
+        )
+
+    # --- the program -----------------------------------------------------------------------------
+
+    def from_program(self, line: bytes) -> Routed:
+        """A line that the program wrote."""
+        routed = Routed()
+        if not self._greeted:
+            self._held.append(line)
+            self._greet(routed)
+        else:
+            self._program_says(line, routed)
+        return routed
+
+    def program_ended(self) -> Routed:
+        """The program ended its input: what the CLI asks its code is refused from now on."""
+        routed = Routed()
+        self._ended = True
+        self._greet(routed)
+        for request_id, asked in list(self._open.items()):
+            if asked.hub:
+                self._open[request_id] = _Open(hub=True, program=False)
+            else:
+                self._close(request_id)
+                routed.cli.append(_refusal(request_id, GONE))
+        return routed
+
+    def _program_says(self, line: bytes, routed: Routed) -> None:
+        try:
+            said = _envelope(line)
+        except DECODE_ERRORS:
+            routed.cli.append(line)  # the CLI says what is wrong with it
+            return
+        match said.type:
+            case "control_request":
+                self._program_requests(said, line, routed)
+            case "control_response":
+                self._program_answers(said, line, routed)
+            case "user":
+                routed.cli.append(self._marked_prompt(said, line))
+            case "control_cancel_request":
+                self._of_program.discard(said.request_id)  # it may get no answer any more
+                routed.cli.append(line)
+            case _:
+                routed.cli.append(line)
+
+    def _program_requests(self, said: _Envelope, line: bytes, routed: Routed) -> None:
+        if said.request_id in self._of_hub or said.request_id in self._of_program:
+            text = f"the request {said.request_id!r} is open already"
+            routed.program.append(_refusal(said.request_id, text))
+            return
+        if _subtype(said.request) == "initialize":
+            found = _hooks(members(said.request))
+            if taken := _callbacks(found) & self._hub_callbacks:
+                text = f"the callback id {min(taken)!r} is the hub's"
+                routed.program.append(_refusal(said.request_id, text))
+                return
+            # Also one that comes later: it would take the hub's hooks away.
+            line = _with_hooks(line, said.request, _merged(self._hub_hooks, found))
+        self._of_program.add(said.request_id)
+        routed.cli.append(line)
+
+    def _program_answers(self, said: _Envelope, line: bytes, routed: Routed) -> None:
+        reply = _read_reply(said.response)
+        asked = self._open.get(reply.request_id)
+        if asked is None or not asked.program:
+            return  # withdrawn, answered by the hub, or never asked
+        if asked.hub:
+            # Only the hub answers: it knows who may, and keeps what was answered.
+            self._open[reply.request_id] = _Open(hub=True, program=False)
+            routed.hub.append(ProgramAnswer(request_id=reply.request_id, response=_decision(reply)))
+            return
+        self._close(reply.request_id)
+        routed.cli.append(line)
+
+    def _marked_prompt(self, said: _Envelope, line: bytes) -> bytes:
+        """The prompt with a uuid: the CLI reports on those that have one."""
+        uuid = said.uuid
+        if not uuid:
+            uuid = self._new_uuid()
+            self._marked.add(uuid)
+            line = msgspec.json.encode({**members(Raw(line)), "uuid": uuid})
+        self._turns.prompt(uuid)
+        return line
+
+    # --- the hub ---------------------------------------------------------------------------------
+
+    def from_hub(self, line: bytes) -> Routed:
+        """A line that the hub has for the CLI."""
+        routed = Routed()
+        said = _envelope(line)
+        match said.type:
+            case "control_request" if _subtype(said.request) == "initialize":
+                self._hub_greets(said, line, routed)
+            case "control_request":
+                self._of_hub.add(said.request_id)
+                routed.cli.append(line)
+            case "control_response":
+                self._hub_answers(_read_reply(said.response), line, routed)
+            case "control_cancel_request":
+                self._of_hub.discard(said.request_id)
+                routed.cli.append(line)
+            case "user":
+                if said.uuid:
+                    self._hub_prompts.add(said.uuid)
+                    self._turns.prompt(said.uuid)
+                routed.cli.append(line)
+            case _:
+                routed.cli.append(line)
+        return routed
+
+    def _hub_greets(self, said: _Envelope, line: bytes, routed: Routed) -> None:
+        if self._greeting_answer is not None:
+            routed.hub.append(_answer(said.request_id, self._greeting_answer))
+            return
+        self._greeting = line
+        self._hub_hooks = _hooks(members(said.request))
+        self._hub_callbacks = _callbacks(self._hub_hooks)
+        self._greet(routed)
+
+    def _greet(self, routed: Routed) -> None:
+        """Send the one `initialize` when both are there, and then what the program has said."""
+        if self._greeted or self._greeting is None or not self.program_spoke:
+            return
+        self._greeted = True
+        mine = _envelope(self._greeting)
+        held, self._held = self._held, []
+        first = _maybe_envelope(held[0]) if held else None
+        if first is not None and _subtype(first.request) == "initialize":
+            self._program_says(held.pop(0), routed)
+            if first.request_id in self._of_program:
+                self._greetings[first.request_id] = mine.request_id
+        if not self._greetings:
+            self._of_hub.add(mine.request_id)
+            self._greetings[mine.request_id] = mine.request_id
+            routed.cli.append(self._greeting)
+        for line in held:
+            self._program_says(line, routed)
+
+    def _hub_answers(self, reply: _Reply, line: bytes, routed: Routed) -> None:
+        asked = self._open.get(reply.request_id)
+        if asked is None or not asked.hub:
+            return  # withdrawn meanwhile, or a line that was written before
+        if asked.program:
+            routed.program.append(_cancel(reply.request_id))
+        self._close(reply.request_id)
+        routed.cli.append(line)
+
+    # --- the CLI ---------------------------------------------------------------------------------
+
+    def from_cli(self, line: bytes) -> Routed:
+        """A line that the CLI wrote."""
+        routed = Routed()
+        message = codec.from_cli(line)
+        match message:
+            case ControlRequest():
+                self._cli_requests(message, line, routed)
+            case ControlCancel(request_id=request_id):
+                self._cli_withdraws(request_id, line, routed)
+            case ControlResponse():
+                self._cli_answers(message, line, routed)
+            case _:
+                self._follow_turns(message)
+                routed.hub.append(line)
+                if self._is_for_program(message):
+                    routed.program.append(line)
+                self._turn_over(message)
+        return routed
+
+    def _cli_requests(self, message: ControlRequest, line: bytes, routed: Routed) -> None:
+        match message.request:
+            case CanUseTool():
+                asked = _Open(hub=True, program=self._given.callback and not self._ended)
+            case Elicitation():
+                asked = _Open(hub=True, program=False)
+            case HookCallback(callback_id=callback_id):
+                mine = callback_id in self._hub_callbacks
+                asked = _Open(hub=mine, program=not mine)
+            case _:
+                asked = _Open(hub=False, program=True)
+        if self._ended and not asked.hub:
+            self._answered.add(message.request_id)
+            routed.cli.append(_refusal(message.request_id, GONE))
+            return
+        self._open[message.request_id] = asked
+        if asked.hub:
+            routed.hub.append(line)
+        if asked.program:
+            routed.program.append(line)
+
+    def _cli_withdraws(self, request_id: str, line: bytes, routed: Routed) -> None:
+        asked = self._open.get(request_id)
+        if asked is None:
+            return
+        self._close(request_id)
+        if asked.hub:
+            routed.hub.append(line)
+        if asked.program:
+            routed.program.append(line)
+
+    def _cli_answers(self, message: ControlResponse, line: bytes, routed: Routed) -> None:
+        request_id = message.response.request_id
+        hub = self._greetings.pop(request_id, None)
+        if hub is not None:
+            self._greeting_answer = message.response_json
+            routed.hub.append(_answer(hub, message.response_json))
+            self._of_hub.discard(hub)
+        if request_id in self._of_program:
+            self._of_program.discard(request_id)
+            routed.program.append(line)
+        elif hub is None and request_id in self._of_hub:
+            self._of_hub.discard(request_id)
+            routed.hub.append(line)
+        elif hub is None and self._given.replay and request_id in self._answered:
+            routed.program.append(line)  # with replay it gives back what it was answered
+
+    def _follow_turns(self, message: Message) -> None:
+        was_open = self._turns.in_turn
+        if isinstance(message, SessionStateChanged):
+            self._state = str(message.state)
+        for event in self._turns.observe(message):
+            match event:
+                case PromptTaken(uuid=uuid) if uuid in self._hub_prompts:
+                    self._hidden = self._hidden or not was_open
+                case PromptTaken():
+                    self._hidden = False
+                case _:
+                    pass
+            was_open = True
+
+    def _turn_over(self, message: Message) -> None:
+        """What comes after the last message of a turn is not part of it."""
+        if self._hidden and not self._turns.in_turn and not isinstance(message, CommandLifecycle):
+            self._hidden = False
+
+    def _is_for_program(self, message: Message) -> bool:
+        """Whether the program would hear this from the CLI alone."""
+        match message:
+            case SessionStateChanged():
+                return self._given.states
+            case TranscriptMirror():
+                return True
+            case CommandLifecycle(command_uuid=uuid):
+                return uuid not in self._hub_prompts and uuid not in self._marked
+            case _ if self._hidden:
+                return False
+            case StreamEvent():
+                return self._given.partial
+            case Status(status="requesting"):
+                return self._given.partial
+            case User(is_replay=True, uuid=str(uuid)):
+                return self._given.replay and uuid not in self._hub_prompts
+            case _:
+                return True
+
+    def _close(self, request_id: str) -> None:
+        self._open.pop(request_id, None)
+        self._answered.add(request_id)
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def _maybe_envelope(line: bytes) -> _Envelope | None:
+    try:
+        return _envelope(line)
+    except DECODE_ERRORS:
+        return None
+
+
+def _subtype(request: Raw) -> str:
+    try:
+        return _request(request).subtype
+    except DECODE_ERRORS:
+        return ""
+
+
+def _read_reply(response: Raw) -> _Reply:
+    try:
+        return _reply(response)
+    except DECODE_ERRORS:
+        return _Reply()
+
+
+def _decision(reply: _Reply) -> Raw:
+    """What a program decided. A callback that failed has denied: so the CLI takes it."""
+    if reply.subtype == "success":
+        return reply.response
+    text = f"Tool permission request failed: Error: {reply.error}"
+    return dump({"behavior": "deny", "message": text})
+
+
+def _hooks(request: dict[str, Raw]) -> dict[str, list[Raw]]:
+    try:
+        return (
+            msgspec.json.decode(request.get("hooks", b"null"), type=dict[str, list[Raw]] | None)
+            or {}
+        )
+    except DECODE_ERRORS:
+        return {}
+
+
+class _Matcher(Struct):
+    hook_callback_ids: list[str] = field(name="hookCallbackIds", default_factory=list)
+
+
+def _callbacks(hooks: dict[str, list[Raw]]) -> set[str]:
+    return {each for matchers in hooks.values() for matcher in matchers for each in _ids(matcher)}
+
+
+def _ids(matcher: Raw) -> Iterable[str]:
+    try:
+        return msgspec.json.decode(matcher, type=_Matcher).hook_callback_ids
+    except DECODE_ERRORS:
+        return ()
+
+
+def _merged(mine: dict[str, list[Raw]], other: dict[str, list[Raw]]) -> dict[str, list[Raw]]:
+    return {
+        event: [*mine.get(event, ()), *other.get(event, ())]
+        for event in dict.fromkeys((*mine, *other))
+    }
+
+
+def _with_hooks(line: bytes, request: Raw, hooks: dict[str, list[Raw]]) -> bytes:
+    body = {**members(request), "hooks": hooks}
+    return msgspec.json.encode({**members(Raw(line)), "request": body})
+
+
+def _refusal(request_id: str, error: str) -> bytes:
+    response = {"subtype": "error", "request_id": request_id, "error": error}
+    return msgspec.json.encode({"type": "control_response", "response": response})
+
+
+def _answer(request_id: str, response: Raw) -> bytes:
+    """The same answer, to another request."""
+    body = {**members(response), "request_id": request_id}
+    return msgspec.json.encode({"type": "control_response", "response": body})
+
+
+def _cancel(request_id: str) -> bytes:
+    return msgspec.json.encode({"type": "control_cancel_request", "request_id": request_id})
