@@ -43,6 +43,9 @@ class Scene:
         self.cli_says(_success("p1", {"models": []}))
         self.clear()
 
+    def may_end(self) -> bool:
+        return self.router.may_end_input
+
     def clear(self) -> None:
         self.cli, self.program, self.hub = [], [], []
 
@@ -358,31 +361,27 @@ def test_the_end_of_the_programs_input_is_not_that_of_the_cli() -> None:
     scene.greet()
     scene.program_says(_user("hello"))
     scene.program_ends()
-
-    def may_end() -> bool:
-        return scene.router.may_end_input
-
-    assert not may_end(), "the prompt waits"
+    assert not scene.may_end(), "the prompt waits"
     scene.cli_says(_state("running"))
     scene.cli_says(_lifecycle("made-1", "started"))
     scene.cli_says(_ask())
     scene.hub_says(_success("q1", ALLOW))
-    assert not may_end(), "no result"
+    assert not scene.may_end(), "no result"
     scene.cli_says(RESULT)
-    assert not may_end(), "not idle"
+    assert not scene.may_end(), "not idle"
     scene.cli_says(_state("idle"))
-    assert may_end()
+    assert scene.may_end()
 
 
 def test_an_open_question_keeps_the_input_open() -> None:
     scene = Scene()
     scene.greet()
     scene.program_ends()
-    assert scene.router.may_end_input
+    assert scene.may_end()
     scene.cli_says(_ask())
-    assert not scene.router.may_end_input
+    assert not scene.may_end()
     scene.hub_says(_success("q1", ALLOW))
-    assert scene.router.may_end_input
+    assert scene.may_end()
 
 
 def test_a_program_that_has_ended_its_input_answers_nothing_any_more() -> None:
@@ -408,7 +407,7 @@ def test_a_program_without_a_word_ends_at_once() -> None:
     assert scene.router.program_spoke
     scene.hub_says(_request("h1", "initialize"))
     scene.cli_says(_success("h1", {}))
-    assert scene.router.may_end_input
+    assert scene.may_end()
 
 
 def test_lines_that_are_none_are_passed_as_they_are() -> None:
@@ -430,7 +429,7 @@ def test_a_request_that_was_cancelled_does_not_keep_the_input_open() -> None:
     scene.program_says(_request("p2", "set_model", model="opus"))
     scene.hub_says(_request("h2", "interrupt"))
     scene.program_ends()
-    assert not scene.router.may_end_input
+    assert not scene.may_end()
     scene.program_says({"type": "control_cancel_request", "request_id": "p2"})
     scene.hub_says({"type": "control_cancel_request", "request_id": "h2"})
-    assert scene.router.may_end_input
+    assert scene.may_end()
