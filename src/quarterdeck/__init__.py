@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from quarterdeck.agent.listen import Listener, listen
     from quarterdeck.agent.mcp import ToolContext, ToolServer, tool
     from quarterdeck.agent.service import Decide
+    from quarterdeck.client.once import HubReply, hub_ask
     from quarterdeck.domain.errors import (
         LaunchError,
         LinkClosed,
@@ -81,6 +82,7 @@ __all__ = [
     "Destination",
     "Hook",
     "HookEvent",
+    "HubReply",
     "LaunchError",
     "LinkClosed",
     "Listener",
@@ -125,6 +127,7 @@ __all__ = [
     "deny_call",
     "document_block",
     "end_turn",
+    "hub_ask",
     "image_block",
     "listen",
     "text_block",
@@ -139,6 +142,7 @@ _HOMES = {
     "Decide": "quarterdeck.agent.service",
     "Destination": "quarterdeck.wire.permissions",
     "HookEvent": "quarterdeck.wire.hooks",
+    "HubReply": "quarterdeck.client.once",
     "LaunchError": "quarterdeck.domain.errors",
     "LinkClosed": "quarterdeck.domain.errors",
     "Listener": "quarterdeck.agent.listen",
@@ -175,6 +179,7 @@ _HOMES = {
     "deny_call": "quarterdeck.agent.hooks",
     "document_block": "quarterdeck.wire.outbound",
     "end_turn": "quarterdeck.agent.hooks",
+    "hub_ask": "quarterdeck.client.once",
     "image_block": "quarterdeck.wire.outbound",
     "listen": "quarterdeck.agent.listen",
     "text_block": "quarterdeck.wire.outbound",

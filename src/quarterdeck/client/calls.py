@@ -16,7 +16,14 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.domain.addresses import check_encrypted
-from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
+from quarterdeck.domain.errors import (
+    Conflict,
+    Forbidden,
+    LinkRefused,
+    NotFound,
+    QuarterdeckError,
+    UsageError,
+)
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.command_table import row_of
 from quarterdeck.protocol.commands import AnyCommand, Outcome
@@ -51,9 +58,56 @@ class HubRefused(QuarterdeckError):
         self.problem = problem
         text = problem.detail or problem.title
         # An internal error: the hub's log has more, under this instance.
-        super().__init__(
-            f"{problem.title}: {text} ({problem.instance})" if problem.instance else text
+        Exception.__init__(
+            self, f"{problem.title}: {text} ({problem.instance})" if problem.instance else text
         )
+
+
+class HubInvalid(HubRefused, UsageError):
+    """The request is not valid, or the session's CLI does not support it."""
+
+
+class HubForbidden(HubRefused, Forbidden):
+    """The token is not valid, or its role does not have this right."""
+
+
+class HubNotFound(HubRefused, NotFound):
+    """The session, question, prompt or machine does not exist."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.what, self.id = "", ""
+
+
+class HubConflict(HubRefused, Conflict):
+    """The present state does not allow it. `code` is that of the problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.code = problem.code
+
+
+class HubAway(LinkRefused):
+    """No hub answers, and nothing has reached one."""
+
+
+class AnswerLost(LinkRefused):
+    """The hub went away before it answered: the command may have been executed, or not."""
+
+
+def refusal(problem: Problem) -> HubRefused:
+    """The error for a problem: of the kind that an `Agent` would raise for the same."""
+    match problem.status:
+        case 400 | 413 | 415 | 422:
+            return HubInvalid(problem)
+        case 401 | 403:
+            return HubForbidden(problem)
+        case 404:
+            return HubNotFound(problem)
+        case 409:
+            return HubConflict(problem)
+        case _:
+            return HubRefused(problem)
 
 
 class HubAddress(Value):
@@ -98,7 +152,7 @@ class Call(Struct, Generic[T], frozen=True):
     def decode(self, status: int, data: bytes, address: str) -> T:
         """The answer. Raises `HubRefused` for a problem, `LinkRefused` for what no hub sends."""
         if status >= 400:
-            raise HubRefused(problem_in(status, data))
+            raise refusal(problem_in(status, data))
         try:
             return msgspec.json.decode(data, type=self.answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -48,7 +48,8 @@ class Listener(Protocol):
 class Feed:
     """Follows a session after the number `after`.
 
-    `where` is asked before each connection: a hub that restarts may have another address.
+    `where` is asked before each connection: a hub that restarts may have another address. With
+    `patient`, the hub may be away at the first attempt as well.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class Feed:
         listener: Listener,
         *,
         views: bool = False,
+        patient: bool = False,
     ) -> None:
+        self._patient = patient
         self._where = where
         self._session = session
         self._views = views
@@ -77,7 +80,7 @@ class Feed:
                 async with open_stream(await self._where()) as stream:
                     await self._follow(stream)
             except LinkError as error:
-                if self._epoch is None:
+                if self._epoch is None and not self._patient:
                     raise
                 if self._there.is_set() or isinstance(error, LinkClosed):
                     self._listener.lost(str(error))

@@ -6,20 +6,23 @@ the caller's choice can be sent again. Following a session is `session`'s.
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, cast
+
+from msgspec.structs import replace
 
 from quarterdeck.client import calls
-from quarterdeck.client.calls import Call, HubAddress
+from quarterdeck.client.calls import AnswerLost, Call, HubAddress, HubAway
 from quarterdeck.client.content import content_of
+from quarterdeck.client.local import URL_VARIABLE, address_in
 from quarterdeck.client.session import SessionClient
 from quarterdeck.domain.errors import LinkRefused, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import ABSENT
+from quarterdeck.protocol.command_table import REPEATED_HEADER
 from quarterdeck.protocol.commands import AnyCommand, CreateSession, Outcome
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.protocol.shapes import Health, Me, ProjectShape
@@ -34,13 +37,6 @@ if TYPE_CHECKING:
 
 SECONDS = 60.0
 """For one answer. The slowest, a stop, waits for a CLI to end by itself."""
-
-URL_VARIABLE = "QUARTERDECK_URL"
-TOKEN_VARIABLE = "QUARTERDECK_TOKEN"  # noqa: S105 - the name of a variable
-INSECURE_VARIABLE = "QUARTERDECK_INSECURE"
-"""`1` allows plain HTTP to another machine."""
-CA_VARIABLE = "QUARTERDECK_CA_FILE"
-"""The only certificate authority to trust."""
 
 T = TypeVar("T")
 
@@ -78,24 +74,23 @@ class HubClient:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
         """The hub that `QUARTERDECK_URL` and `QUARTERDECK_TOKEN` name. Raises `UsageError`."""
-        given = os.environ if environment is None else environment
-        for name in (URL_VARIABLE, TOKEN_VARIABLE):
-            if not given.get(name):
-                raise UsageError(f"the environment variable {name} is not set")
-        insecure = given.get(INSECURE_VARIABLE) == "1"
-        return cls(
-            given[URL_VARIABLE],
-            given[TOKEN_VARIABLE],
-            insecure=insecure,
-            ca_file=given.get(CA_VARIABLE) or None,
-        )
+        found = address_in(environment)
+        if found is None:
+            raise UsageError(f"the environment variable {URL_VARIABLE} is not set")
+        return cls(found.address, found.token, insecure=found.insecure, ca_file=found.ca_file)
+
+    patient = False
+    """Whether a hub that is away is waited for."""
+
+    async def locate(self) -> HubAddress:
+        """Where the hub is now."""
+        return self.where
 
     async def __aenter__(self) -> Self:
         import httpx2  # a fifth of a second, for who follows the stream only
 
         self._http = await self._stack.enter_async_context(
             httpx2.AsyncClient(
-                base_url=self.where.base,
                 timeout=self._timeout,
                 trust_env=False,  # a proxy knows nothing of a hub on loopback
                 follow_redirects=False,
@@ -125,15 +120,20 @@ class HubClient:
         try:
             answer = await self._http.request(
                 call.method,
-                call.path,
+                self.where.base + call.path,
                 content=call.body,
                 headers=call.headers(self.where.token),
             )
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            raise HubAway(f"no hub answers at {self.where.base}: {error}") from error
         except httpx2.TimeoutException as error:
-            raise LinkRefused(f"the hub at {self.where.base} does not answer") from error
+            raise AnswerLost(f"the hub at {self.where.base} does not answer") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise LinkRefused(f"no hub answers at {self.where.base}: {error}") from error
-        return call.decode(answer.status_code, answer.content, self.where.base)
+            raise AnswerLost(f"no hub answers at {self.where.base}: {error}") from error
+        found = call.decode(answer.status_code, answer.content, self.where.base)
+        if isinstance(found, Outcome) and REPEATED_HEADER in answer.headers:
+            return cast("T", replace(found, repeated=True))
+        return found
 
     async def download(self, path: str, *, largest: int) -> bytes:
         """The contents at a path of the API. Raises `UsageError` if they are larger."""
@@ -144,7 +144,7 @@ class HubClient:
         found = bytearray()
         try:
             headers = {"Authorization": f"Bearer {self.where.token}"}
-            async with self._http.stream("GET", path, headers=headers) as answer:
+            async with self._http.stream("GET", self.where.base + path, headers=headers) as answer:
                 async for piece in answer.aiter_bytes():
                     found += piece
                     if len(found) > largest:
@@ -152,7 +152,7 @@ class HubClient:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise LinkRefused(f"no hub answers at {self.where.base}: {error}") from error
         if answer.status_code >= 400:
-            raise calls.HubRefused(calls.problem_in(answer.status_code, bytes(found)))
+            raise calls.refusal(calls.problem_in(answer.status_code, bytes(found)))
         return bytes(found)
 
     async def submit(self, command: AnyCommand) -> Outcome:

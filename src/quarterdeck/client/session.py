@@ -11,7 +11,7 @@ from the hub. So a reader may be slow, or stop, and holds up nothing. Nothing is
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -25,13 +25,8 @@ from msgspec.structs import replace
 from quarterdeck.client import calls
 from quarterdeck.client.content import Content, content_of
 from quarterdeck.client.feed import Feed
-from quarterdeck.domain.errors import (
-    LinkClosed,
-    NotFound,
-    QuarterdeckError,
-    RequestCancelled,
-    UsageError,
-)
+from quarterdeck.client.query import HubTurn, message_of
+from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
@@ -43,7 +38,8 @@ from quarterdeck.protocol.views import AskView, EventShape, PromptView, SessionS
 from quarterdeck.runtime.tasks import background_tasks
 
 if TYPE_CHECKING:
-    from quarterdeck.client.calls import HubAddress
+    from anyio.abc import TaskGroup
+
     from quarterdeck.client.hub import HubClient
     from quarterdeck.wire.base import Message
 
@@ -69,14 +65,15 @@ class SessionClient:
         self._news = anyio.Event()
         self._failure: QuarterdeckError | None = None
         self._stack = AsyncExitStack()
+        self._tasks: TaskGroup | None = None
 
     # --- following -----------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         self._view = replace(await self.read(), offers=None)  # as the stream gives it
         self._seen = self._view.head
-        tasks = await self._stack.enter_async_context(background_tasks())
-        tasks.start_soon(self._follow)
+        self._tasks = await self._stack.enter_async_context(background_tasks())
+        self._tasks.start_soon(self._follow)
         return self
 
     async def __aexit__(
@@ -85,8 +82,13 @@ class SessionClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._view = None
+        self._view = self._tasks = None
         await self._stack.aclose()
+
+    @property
+    def seen(self) -> int | None:
+        """The number of the last event that came; None unless the session is followed."""
+        return None if self._view is None else self._seen
 
     @property
     def view(self) -> SessionShape:
@@ -107,10 +109,13 @@ class SessionClient:
     async def events(self, after: int | None = None) -> AsyncGenerator[EventShape]:
         """Events after a number (0 for all of the history), or from now on; then as they happen.
 
-        Ends when the session is deleted. Raises what ended the connection for good.
+        Ends when the session is deleted. Raises what ended the connection for good, and
+        `UsageError` for a number that the session has not come to.
         """
-        self.view  # noqa: B018 - it must be followed
+        head = max(self._seen, self.view.head)
         cursor = self._seen if after is None else after
+        if cursor > head:
+            raise UsageError(f"after: the session {self.id} has no event {cursor} yet")
         while True:
             batch = self._recent(cursor)
             if not batch and cursor < self._seen:
@@ -127,7 +132,7 @@ class SessionClient:
         """The messages that the CLI says, as `Agent.messages` gives them."""
         async with aclosing(self.events(after)) as events:
             async for shape in events:
-                if (message := _message(shape.event)) is not None:
+                if (message := message_of(shape.event)) is not None:
                     yield message
 
     # --- prompts and questions -----------------------------------------------------------------
@@ -232,15 +237,19 @@ class SessionClient:
     # --- inside --------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        feed = Feed(self._where, self.id, self._seen, _Receiver(self), views=True)
+        hub = self.hub
+        feed = Feed(
+            hub.locate, self.id, self._seen, _Receiver(self), views=True, patient=hub.patient
+        )
         try:
             await feed.run()
         except QuarterdeckError as error:
-            self._failure = error
-            self._ring()
+            self._fail(error)
 
-    async def _where(self) -> HubAddress:
-        return self.hub.where
+    def _fail(self, error: QuarterdeckError) -> None:
+        """The connection has ended for good: tell all readers."""
+        self._failure = error
+        self._ring()
 
     def _recent(self, after: int) -> tuple[EventShape, ...]:
         """What follows a number; nothing if some of that is not in the tail."""
@@ -294,59 +303,3 @@ class _Receiver:
 
     def found(self) -> None:
         """It is there, for the first time or again."""
-
-
-class HubTurn:
-    """The turn of a prompt: an async iterator over its messages, until the turn ends."""
-
-    def __init__(self, session: SessionClient, prompt: str, after: int | None) -> None:
-        self.prompt = prompt
-        self.ended: ev.TurnEnded | None = None
-        """How the turn ended; None as long as it has not."""
-        self._session = session
-        self._messages = self._read(after)
-
-    def __aiter__(self) -> AsyncIterator[Message]:
-        return self._messages
-
-    async def result(self) -> ev.TurnEnded:
-        """Wait for the end of the turn, and give it.
-
-        Raises `LinkClosed` when the session's CLI ended before, `RequestCancelled` when the prompt
-        was cancelled.
-        """
-        async for _ in self._messages:
-            pass
-        assert self.ended is not None
-        return self.ended
-
-    async def _read(self, after: int | None) -> AsyncGenerator[Message]:
-        begun = False
-        async with aclosing(self._session.events(after)) as events:
-            async for shape in events:
-                match shape.event:
-                    case ev.PromptSent(prompt=self.prompt) | ev.PromptTaken(prompt=self.prompt):
-                        begun = True
-                    case ev.TurnEnded(prompts=prompts) as ended if self.prompt in prompts:
-                        self.ended = ended
-                        return
-                    case ev.PromptCancelled(prompt=self.prompt):
-                        raise RequestCancelled("prompt", f"{self.prompt} was cancelled")
-                    case ev.RunEnded(reason=reason) if begun:
-                        raise LinkClosed(reason)
-                    case event if begun and (message := _message(event)) is not None:
-                        yield message
-        raise NotFound("session", self._session.id)
-
-
-def _message(event: ev.Event) -> Message | None:
-    """What the CLI said with an event; None for other events and for control messages."""
-    if not isinstance(event, ev.Said | ev.Recalled):
-        return None
-    from quarterdeck.wire.codec import from_cli  # who reads no messages need not load it
-    from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
-
-    message = from_cli(bytes(event.line))
-    return (
-        None if isinstance(message, ControlRequest | ControlResponse | ControlCancel) else message
-    )

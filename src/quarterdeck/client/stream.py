@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from quarterdeck.client.calls import HubAddress, HubRefused
+from quarterdeck.client.calls import HubAddress, refusal
 from quarterdeck.domain.errors import LinkClosed, LinkRefused
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.problems import Problem, of_status
@@ -76,13 +76,25 @@ class HubStream:
         *,
         epoch: str | None = None,
         all: bool = False,  # noqa: A002 - the member of the frame
+        after: int | None = None,
         live: bool = True,
         views: bool = True,
     ) -> None:
-        """Follow these sessions, each after its number. The answer is a frame: `Following`."""
-        wanted = epoch if any(sessions.values()) else None
+        """Follow these sessions, each after its number. The answer is a frame: `Following`.
+
+        With `all`, every session is followed from now on, or after the position `after`.
+        """
+        wanted = epoch if any(sessions.values()) or after is not None else None
         await self._send(
-            Follow(id=self._id(), sessions=sessions, epoch=wanted, all=all, live=live, views=views)
+            Follow(
+                id=self._id(),
+                sessions=sessions,
+                epoch=wanted,
+                all=all,
+                after=after,
+                live=live,
+                views=views,
+            )
         )
 
     async def unfollow_all(self) -> None:
@@ -107,7 +119,7 @@ class HubStream:
             case [Done(outcome=outcome)]:
                 return outcome
             case [Failed(problem=problem)]:
-                raise HubRefused(problem)
+                raise refusal(problem)
             case _:
                 raise LinkClosed("the hub did not answer: the command may have been done, or not")
 
@@ -120,7 +132,7 @@ class HubStream:
                     case Done(id=id_) | Failed(id=id_):
                         self._settle(id_, frame)
                     case Bad(problem=problem):
-                        raise HubRefused(problem)
+                        raise refusal(problem)
                     case Following() | Events() | Views() | Live():
                         yield frame
                     case _:
@@ -173,7 +185,7 @@ async def open_stream(where: HubAddress) -> AsyncIterator[HubStream]:
     except InvalidStatus as error:
         status = error.response.status_code
         if status in {401, 403}:
-            raise HubRefused(_refusal(error)) from error
+            raise refusal(_refusal(error)) from error
         raise LinkRefused(f"{address} answered with HTTP {status}") from error
     except (OSError, InvalidHandshake, EOFError, TimeoutError) as error:
         raise LinkRefused(f"no hub answers at {address}: {error}") from error

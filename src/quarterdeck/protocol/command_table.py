@@ -145,6 +145,9 @@ def _fields(struct: Struct | type[Struct]) -> tuple[str, ...]:
     return struct.__struct_fields__
 
 
+REPEATED_HEADER = "Quarterdeck-Repeated"
+"""Of the route that several commands share: its body is the session, not the outcome."""
+
 _SESSION = "/sessions/{session}"
 
 TABLE: tuple[CommandRow, ...] = (

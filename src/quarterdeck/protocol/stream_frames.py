@@ -37,6 +37,9 @@ class Follow(Frame, tag="follow", forbid_unknown_fields=True):
     all: bool = False
     epoch: str | None = None
     """The journal of the numbers. Required if one of them is above 0."""
+    after: Number | None = None
+    """With `all`: every session after this position, not from now on. It needs `epoch`. `all` is
+    false in the answer if the position is not one of this journal; nothing is followed then."""
     live: bool = True
     """Whether to send text that is being generated."""
     views: bool = True

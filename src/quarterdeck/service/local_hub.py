@@ -10,6 +10,7 @@ Owns the names of the shared files, the lock of the hub, and the token of this m
     cli.secret    derives the tokens of CLIs that dial the hub themselves
     cli-tokens.json  which of them were used, and which were revoked
     runner.token  the token of the local runner
+    program.token the token of this user's programs (`quarterdeck-claude`)
     tls/          the certificate authority of this machine, with `serve --tls auto`
     runner/       the local runner's folder
     far-runner/   the folder of a runner for a hub elsewhere
@@ -26,17 +27,44 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import msgspec
-
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.structs import Value
 from quarterdeck.policy.facts import Private
 from quarterdeck.runtime.agent_process import refuse_agents
 from quarterdeck.runtime.files import lock_file, replace_file
+from quarterdeck.runtime.local_hub import (
+    CLI_TOKEN,
+    HUB_FILE,
+    HUB_LOCK,
+    HubState,
+    live_hub,
+    read_state,
+)
 from quarterdeck.runtime.processes import ProcessId, still_alive
 
-HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
-CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
+__all__ = [
+    "CLI_SECRET",
+    "CLI_TOKEN",
+    "CLI_TOKENS",
+    "FAR_RUNNER",
+    "HUB_FILE",
+    "HUB_LOCK",
+    "JOURNAL",
+    "RUNNER",
+    "RUNNER_TOKEN",
+    "SEARCH",
+    "TLS_FOLDER",
+    "HubState",
+    "agents_in",
+    "end_process",
+    "end_runner",
+    "hub_lock",
+    "live_hub",
+    "own_token",
+    "person_here",
+    "private_in",
+]
+
+CLI_SECRET, RUNNER_TOKEN = "cli.secret", "runner.token"
 CLI_TOKENS = "cli-tokens.json"
 TOKEN_SECONDS = 30 * 86400.0
 """How long the token of this machine's commands is valid. Commands renew it before it ends."""
@@ -64,23 +92,13 @@ def private_in(home: Path, *fixed: Path) -> Private:
     )
 
 
-class HubState(Value):
-    """The state of the hub, for the commands on this machine."""
-
-    pid: int
-    address: str
-    version: str
-    ca_file: str | None = None
-    """The authority that signed its certificate, where that is one of this machine."""
-
-
 @contextmanager
 def hub_lock(home: Path) -> Iterator[None]:
     """Serve from this folder. Raises `Conflict` when another hub does."""
     file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if not lock_file(file, fcntl.LOCK_EX):
-            state = _read_state(home)
+            state = read_state(home)
             where = f" at {state.address}, process {state.pid}" if state else ""
             raise Conflict("hub_is_there", f"a hub already serves from {home}{where}")
         try:
@@ -89,28 +107,6 @@ def hub_lock(home: Path) -> Iterator[None]:
             (home / HUB_FILE).unlink(missing_ok=True)
     finally:
         os.close(file)
-
-
-def live_hub(home: Path) -> HubState | None:
-    """The hub that serves from this folder now, if there is one."""
-    try:
-        file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _read_state(home)
-    finally:
-        os.close(file)
-    return None  # a killed hub left its state behind
-
-
-def _read_state(home: Path) -> HubState | None:
-    try:
-        return msgspec.json.decode((home / HUB_FILE).read_bytes(), type=HubState)
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def agents_in(folder: Path) -> list[ProcessId]:

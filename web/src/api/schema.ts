@@ -56,7 +56,8 @@ export interface paths {
          * ChangeSession
          * @description Rename or archive a session, change its budget or what is auto-approved.
          *
-         *     Several changes are made one after the other, up to the first that fails.
+         *     Several changes are made one after the other, up to the first that fails. The header
+         *     `Quarterdeck-Repeated` tells that each was made before, and that nothing was done again.
          */
         patch: operations["ApiSessionsSessionIdChangeSession"];
         trace?: never;

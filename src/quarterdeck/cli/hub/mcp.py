@@ -9,7 +9,7 @@ import anyio
 
 from quarterdeck.cli.hub.target import Target, address_of
 from quarterdeck.client.calls import HubAddress
-from quarterdeck.client.hub import CA_VARIABLE, INSECURE_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
+from quarterdeck.client.local import CA_VARIABLE, INSECURE_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from quarterdeck.domain.errors import UsageError
 
 
@@ -22,14 +22,14 @@ def run_mcp(target: Target) -> int:
 
 
 def _where(target: Target) -> HubAddress:
-    """The hub and the token of an agent. Never a person's own token: that is not an agent's."""
+    """The hub and the token, which must be named: a person's own token is not taken unasked."""
     if target.hub is not None and target.token_file is not None:
         return address_of(target)
     address = target.hub or os.environ.get(URL_VARIABLE)
     token = os.environ.get(TOKEN_VARIABLE)
     if not address or not token:
         raise UsageError(
-            f"name the hub and the token of an agent: --hub and --token-file, or {URL_VARIABLE}"
+            f"name the hub and the token: --hub and --token-file, or {URL_VARIABLE}"
             f" and {TOKEN_VARIABLE}"
         )
     ca_file = os.environ.get(CA_VARIABLE)

@@ -233,7 +233,8 @@ class Connection:
         async with self._turn:
             if isinstance(frame, Follow):
                 found = {s: place.head or 0 for s, place in places.items() if place.status == "ok"}
-                self._follow(frame, found)
+                if self._is_here(frame):
+                    self._follow(frame, found)
             else:
                 self._reader.unfollow(frame.sessions, everything=frame.all)
                 self._views.forget(frame.sessions, everything=frame.all)
@@ -244,12 +245,18 @@ class Connection:
 
     def _follow(self, frame: Follow, heads: dict[str, int]) -> None:
         wanted = {session: frame.sessions[session] for session in heads}
-        self._reader.follow(wanted, everything=frame.all)
+        self._reader.follow(wanted, everything=frame.all, after=frame.after)
         self._wants_live, self._wants_views = frame.live, frame.views
         if frame.live:
             self._live.begin(heads.keys() | (self._shared.speaking() if frame.all else set()))
         if frame.views:
             self._views.begin(heads)
+
+    def _is_here(self, frame: Follow) -> bool:
+        """Whether the position of a client is one of this journal."""
+        if frame.after is None:
+            return True
+        return frame.epoch == self._hub.epoch and frame.after <= self._hub.position
 
     async def _place(self, session: str, after: int, epoch: str | None) -> Place:
         try:

@@ -45,9 +45,12 @@ class Reader:
         """Whether a session is followed."""
         return self._everything or session in self._cursors
 
-    def follow(self, cursors: Mapping[str, int], *, everything: bool = False) -> None:
+    def follow(
+        self, cursors: Mapping[str, int], *, everything: bool = False, after: int | None = None
+    ) -> None:
         """Follow these too, each after its number, also if they were followed from another.
 
+        With `everything` all others too, from now on or after a position.
         Raises `UsageError` for a number that the journal has not come to; nothing changes then.
         """
         together = self._cursors | dict(cursors)
@@ -55,7 +58,7 @@ class Reader:
             if not self._everything:
                 # First the bell, then the history: what happens in between comes twice, and is
                 # told apart by its number.
-                self._follower = self._hub.follow()
+                self._follower = self._hub.follow(after=after)
                 self._behind = set(together)
             else:
                 self._behind |= cursors.keys()

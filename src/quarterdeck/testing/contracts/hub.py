@@ -324,5 +324,5 @@ class HubContract:
             assert bench.hub.epoch
 
 
-async def _follow(hub: HubApi, cursors: dict[str, int]) -> Follower:
-    return hub.follow(cursors)
+async def _follow(hub: HubApi, cursors: dict[str, int]) -> object:
+    return await anext(hub.follow(cursors))

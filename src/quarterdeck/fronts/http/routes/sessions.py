@@ -15,6 +15,7 @@ from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documen
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of, do
 from quarterdeck.fronts.http.shapes import session_shape
 from quarterdeck.fronts.http.sse import event_stream, last_event_id, wants_event_stream
+from quarterdeck.protocol.command_table import REPEATED_HEADER
 from quarterdeck.protocol.commands import (
     ArchiveSession,
     ChangeSession,
@@ -57,19 +58,23 @@ async def get_session(session_id: SessionId, hub: Hub) -> SessionShape:
 
 
 @patch("/sessions/{session_id:str}", opt=documented(COMMAND_ERRORS, takes=SessionChanges))
-async def change_session(session_id: SessionId, request: Asking, hub: Hub) -> SessionShape:
+async def change_session(
+    session_id: SessionId, request: Asking, hub: Hub
+) -> Response[SessionShape]:
     """Rename or archive a session, change its budget or what is auto-approved.
 
-    Several changes are made one after the other, up to the first that fails.
+    Several changes are made one after the other, up to the first that fails. The header
+    `Quarterdeck-Repeated` tells that each was made before, and that nothing was done again.
     """
     request.user.need(Right.STEER)  # the least of them needs it, and the body may be large
     wanted = await body_of(request, SessionChanges)
     commands = [*_changes(session_id, wanted)]
     if not commands:
         raise UsageError("body: nothing to change")
-    for command in commands:
-        await do(hub, request.user, command)
-    return session_shape(await hub.session(session_id), offers=True)
+    outcomes = [await do(hub, request.user, command) for command in commands]
+    shape = session_shape(await hub.session(session_id), offers=True)
+    repeated = all(outcome.repeated for outcome in outcomes)
+    return Response(shape, headers={REPEATED_HEADER: "true"} if repeated else {})
 
 
 # --- prompts -------------------------------------------------------------------------------------
