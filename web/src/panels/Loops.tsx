@@ -1,10 +1,14 @@
+import { Repeat, RotateCw } from "lucide-react";
 import { useCallback, useState } from "react";
 import { get, post } from "../api/http";
 import type { components } from "../api/schema";
 import { Markdown } from "../markdown/Markdown";
 import { useAppState } from "../state/store";
+import { text } from "../text";
+import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
-import { cost, moment, plural } from "../ui/format";
+import { cost, moment } from "../ui/format";
+import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
 import { PageHead } from "../ui/PageHead";
 import { useAction } from "../ui/useAction";
@@ -12,12 +16,13 @@ import { useQuery } from "../ui/useQuery";
 
 type Loop = components["schemas"]["LoopShape"];
 
-const WORDS: Record<Loop["state"], [string, string]> = {
-  running: ["running", "work"],
-  paused: ["paused", "wait"],
-  waiting: ["waiting for the usage limit", "wait"],
-  stopped: ["stopped", "idle"],
-  cut_off: ["not running", "bad"],
+const words = text.loops;
+const TONES: Record<Loop["state"], string> = {
+  running: "work",
+  paused: "wait",
+  waiting: "wait",
+  stopped: "idle",
+  cut_off: "bad",
 };
 
 /** The loops of the hub: their states, their reports, and the buttons to control them. */
@@ -26,20 +31,26 @@ export default function Loops() {
   const loops = found.value?.loops ?? [];
   return (
     <div className="page">
-      <PageHead title="Loops" />
-      <div className="buttons">
+      <PageHead title={words.title}>
         <button type="button" className="small" onClick={found.reload} disabled={found.loading}>
-          Reload
+          <Icon of={RotateCw} size={14} />
+          {words.reload}
         </button>
-      </div>
+      </PageHead>
       <ErrorText error={found.error} />
       {loops.map((loop) => (
         <Card key={loop.loop} loop={loop} onChange={found.reload} />
       ))}
-      {!loops.length && !found.loading && !found.error && <p className="muted">No loops yet.</p>}
-      <p className="hint">
-        To start one, run <code>quarterdeck loop run TASK --until-command COMMAND</code>
-      </p>
+      {!loops.length && !found.loading && !found.error && (
+        <Empty icon={Repeat} title={words.none}>
+          {words.noneHint} {words.start} <code>{words.startCommand}</code>
+        </Empty>
+      )}
+      {loops.length > 0 && (
+        <p className="hint">
+          {words.start} <code>{words.startCommand}</code>
+        </p>
+      )}
     </div>
   );
 }
@@ -48,7 +59,6 @@ function Card({ loop, onChange }: { loop: Loop; onChange: () => void }) {
   const maySteer = useAppState((state) => state.me?.rights.includes("steer") ?? false);
   const [shown, setShown] = useState(false);
   const action = useAction();
-  const [word, tone] = WORDS[loop.state];
   const control = (name: "pause" | "resume" | "stop"): void => {
     void action
       .run(() => post(`/api/loops/${encodeURIComponent(loop.loop)}/${name}`))
@@ -60,13 +70,13 @@ function Card({ loop, onChange }: { loop: Loop; onChange: () => void }) {
         <strong>
           <Marked text={loop.title} />
         </strong>
-        <span className="badge" data-tone={loop.done ? "good" : tone}>
+        <span className="badge" data-tone={loop.done ? "good" : TONES[loop.state]}>
           <span className="dot" aria-hidden="true" />
-          {loop.done ? "done" : word}
+          {loop.done ? words.done : words.states[loop.state]}
         </span>
       </div>
       <p className="muted">
-        {plural(loop.turns, "turn")} of at most {loop.most_turns} · {cost(loop.cost_usd)} ·{" "}
+        {words.turns(loop.turns, loop.most_turns)} · {cost(loop.cost_usd)} ·{" "}
         {moment(loop.created * 1000)}
         {loop.by && ` · ${loop.by}`}
       </p>
@@ -80,20 +90,20 @@ function Card({ loop, onChange }: { loop: Loop; onChange: () => void }) {
           <>
             {loop.state === "paused" ? (
               <button type="button" disabled={action.busy} onClick={() => control("resume")}>
-                Resume
+                {words.resume}
               </button>
             ) : (
               <button type="button" disabled={action.busy} onClick={() => control("pause")}>
-                Pause
+                {words.pause}
               </button>
             )}
             <button type="button" disabled={action.busy} onClick={() => control("stop")}>
-              Stop
+              {words.stop}
             </button>
           </>
         )}
         <button type="button" aria-expanded={shown} onClick={() => setShown(!shown)}>
-          Report
+          {words.report}
         </button>
       </div>
       <ErrorText error={action.error} />

@@ -1,10 +1,15 @@
+import { Server } from "lucide-react";
 import { useCallback } from "react";
 import { get } from "../api/http";
 import type { Machine } from "../api/types";
+import { text } from "../text";
+import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
-import { moment, plural } from "../ui/format";
+import { moment } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
 import { useQuery } from "../ui/useQuery";
+
+const words = text.machines;
 
 /** The machines that run agents. */
 export default function Machines() {
@@ -12,7 +17,7 @@ export default function Machines() {
   const machines = found.value?.machines ?? [];
   return (
     <div className="page">
-      <PageHead title="Machines" />
+      <PageHead title={words.title} />
       <ErrorText error={found.error} />
       {machines.map((machine) => (
         <section key={machine.name} className="card">
@@ -20,30 +25,31 @@ export default function Machines() {
             <strong>{machine.name}</strong>
             <span className="badge" data-tone={machine.connected ? "good" : "bad"}>
               <span className="dot" aria-hidden="true" />
-              {machine.connected ? "connected" : "not connected"}
+              {machine.connected ? words.connected : words.notConnected}
             </span>
           </div>
-          <p className="muted">
-            {plural(machine.runs ?? 0, "agent")}
-            {machine.version && ` · runner ${machine.version}`}
-            {machine.memory_available
-              ? ` · ${Math.round(machine.memory_available / 2 ** 20)} MB free`
-              : ""}
-            {machine.load !== undefined &&
-              machine.load !== null &&
-              ` · load ${machine.load.toFixed(1)}`}
-            {machine.since && ` · since ${moment(machine.since)}`}
-          </p>
+          <p className="muted">{factsOf(machine).join(" · ")}</p>
         </section>
       ))}
       {!machines.length && !found.loading && !found.error && (
-        <p className="muted">
-          No runner is connected yet. The hub starts the local one automatically.
-        </p>
+        <Empty icon={Server} title={words.none}>
+          {words.noneHint}
+        </Empty>
       )}
       <p className="hint">
-        To add a machine, run <code>quarterdeck runner --hub URL --token-file FILE</code>
+        {words.add} <code>{words.addCommand}</code>
       </p>
     </div>
   );
+}
+
+function factsOf(machine: Machine): string[] {
+  const { version, memory_available: memory, load, since } = machine;
+  return [
+    words.agents(machine.runs ?? 0),
+    version ? words.runner(version) : "",
+    memory ? words.free(Math.round(memory / 2 ** 20)) : "",
+    load === undefined || load === null ? "" : words.load(load.toFixed(1)),
+    since ? words.since(moment(since)) : "",
+  ].filter(Boolean);
 }

@@ -1,10 +1,15 @@
+import { CalendarClock, RotateCw } from "lucide-react";
 import { useCallback, useState } from "react";
 import { Link } from "wouter";
 import { get, post } from "../api/http";
 import type { components } from "../api/schema";
+import { lookup } from "../state/lookup";
 import { useAppState } from "../state/store";
+import { text } from "../text";
+import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
 import { cost, moment } from "../ui/format";
+import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
 import { PageHead } from "../ui/PageHead";
 import { Table } from "../ui/Table";
@@ -14,27 +19,7 @@ import { useQuery } from "../ui/useQuery";
 type Schedule = components["schemas"]["ScheduleShape"];
 type Firing = components["schemas"]["Firing"];
 
-const REASONS: Record<string, string> = {
-  missed: "missed while the hub was down",
-  still_running: "the last one was still running",
-  day_limit: "limit of the day",
-  queue_full: "too many were waiting",
-  owner_has_no_access: "its owner has no access any more",
-  machine_not_connected: "its machine did not connect",
-  time_limit: "stopped at its time limit",
-  not_started: "could not be started",
-  turn_failed: "the turn failed",
-  ended: "ended before its work was done",
-  session_deleted: "the session was deleted",
-  prompt_cancelled: "the prompt was cancelled",
-};
-const STATES: Record<Firing["state"], string> = {
-  waiting: "waiting",
-  started: "running",
-  done: "done",
-  failed: "failed",
-  skipped: "skipped",
-};
+const words = text.schedules;
 
 /** The schedules and inbound webhooks: the next time, the last result, and their buttons. */
 export default function Schedules() {
@@ -42,24 +27,26 @@ export default function Schedules() {
   const schedules = found.value?.schedules ?? [];
   return (
     <div className="page">
-      <PageHead title="Schedules" />
-      <div className="buttons">
+      <PageHead title={words.title}>
         <button type="button" className="small" onClick={found.reload} disabled={found.loading}>
-          Reload
+          <Icon of={RotateCw} size={14} />
+          {words.reload}
         </button>
-      </div>
+      </PageHead>
       <ErrorText error={found.error} />
       {schedules.map((schedule) => (
         <Card key={schedule.name} schedule={schedule} onChange={found.reload} />
       ))}
       {!schedules.length && !found.loading && !found.error && (
-        <p className="muted">No schedules yet.</p>
+        <Empty icon={CalendarClock} title={words.none}>
+          {words.add} <code>{words.addCommand}</code> {words.orConfigure}
+        </Empty>
       )}
-      <p className="hint">
-        To add one, run{" "}
-        <code>quarterdeck schedule add NAME PROMPT --cron EXPRESSION -C FOLDER</code>, or write it
-        into the configuration.
-      </p>
+      {schedules.length > 0 && (
+        <p className="hint">
+          {words.add} <code>{words.addCommand}</code> {words.orConfigure}
+        </p>
+      )}
     </div>
   );
 }
@@ -85,37 +72,39 @@ function Card({ schedule, onChange }: { schedule: Schedule; onChange: () => void
           data-tone={schedule.paused ? "wait" : schedule.running ? "work" : "good"}
         >
           <span className="dot" aria-hidden="true" />
-          {schedule.paused ? "paused" : schedule.running ? "running" : "on"}
+          {schedule.paused ? words.paused : schedule.running ? words.running : words.on}
         </span>
       </div>
       <p>
-        {when(schedule)} · next: {next(schedule)}
+        {when(schedule)} · {words.next(next(schedule))}
       </p>
       <p className="muted">
         <Marked text={schedule.project ?? schedule.directory ?? ""} />
-        {schedule.loop && " · loop"} · {schedule.owner}
-        {schedule.source === "config" && " · in the configuration"}
-        {schedule.waiting > 0 && ` · ${schedule.waiting} waiting`}
+        {schedule.loop && ` · ${words.loop}`} · {schedule.owner}
+        {schedule.source === "config" && ` · ${words.configured}`}
+        {schedule.waiting > 0 && ` · ${words.waiting(schedule.waiting)}`}
       </p>
-      <p>Last: {last ? <Result firing={last} /> : "never"}</p>
+      <p>
+        {words.last} {last ? <Result firing={last} /> : words.never}
+      </p>
       <div className="buttons">
         {mayManage && schedule.kind !== "webhook" && (
           <button type="button" disabled={action.busy} onClick={() => control("run")}>
-            Run now
+            {words.run}
           </button>
         )}
         {maySteer && !schedule.paused && (
           <button type="button" disabled={action.busy} onClick={() => control("pause")}>
-            Pause
+            {words.pause}
           </button>
         )}
         {mayManage && schedule.paused && (
           <button type="button" disabled={action.busy} onClick={() => control("resume")}>
-            Resume
+            {words.resume}
           </button>
         )}
         <button type="button" aria-expanded={shown} onClick={() => setShown(!shown)}>
-          History
+          {words.history}
         </button>
       </div>
       <ErrorText error={action.error} />
@@ -136,9 +125,9 @@ function History({ name, latest }: { name: string; latest: string }) {
   return (
     <>
       <ErrorText error={found.error} />
-      {!firings.length && !found.loading && <p className="muted">Nothing was started yet.</p>}
+      {!firings.length && !found.loading && <p className="muted">{words.nothingYet}</p>}
       {firings.length > 0 && (
-        <Table heads={["planned", "result", "cost"]}>
+        <Table heads={Object.values(words.heads)}>
           {firings.map((firing) => (
             <tr key={firing.id}>
               <td>{moment(firing.planned)}</td>
@@ -156,16 +145,17 @@ function History({ name, latest }: { name: string; latest: string }) {
 
 /** What became of a start, with a link to its session. */
 function Result({ firing }: { firing: Firing }) {
-  const reason = firing.reason && (REASONS[firing.reason] ?? firing.reason.replaceAll("_", " "));
-  const words = STATES[firing.state] + (reason ? `: ${reason}` : "");
+  const reason =
+    firing.reason && (lookup(words.reasons, firing.reason) ?? firing.reason.replaceAll("_", " "));
+  const result = words.result(words.states[firing.state], reason ?? "");
   return (
     <>
       {firing.session ? (
-        <Link href={`/s/${encodeURIComponent(firing.session)}`}>{words}</Link>
+        <Link href={`/s/${encodeURIComponent(firing.session)}`}>{result}</Link>
       ) : firing.loop ? (
-        <Link href="/loops">{words}</Link>
+        <Link href="/loops">{result}</Link>
       ) : (
-        words
+        result
       )}
       {firing.detail && (
         <>
@@ -178,13 +168,16 @@ function Result({ firing }: { firing: Firing }) {
 }
 
 export function when(schedule: Schedule): string {
-  if (schedule.kind === "webhook") return `request to ${schedule.when}`;
-  if (schedule.kind === "every") return `every ${schedule.when}`;
+  if (schedule.kind === "webhook") return words.request(schedule.when);
+  if (schedule.kind === "every") return words.every(schedule.when);
   return `${schedule.kind} ${schedule.when} ${schedule.timezone ?? ""}`.trim();
 }
 
 function next(schedule: Schedule): string {
-  if (schedule.paused) return schedule.paused_by ? `paused by ${schedule.paused_by}` : "paused";
-  if (schedule.kind === "webhook") return "on request";
-  return schedule.next === null || schedule.next === undefined ? "never" : moment(schedule.next);
+  if (schedule.paused)
+    return schedule.paused_by ? words.pausedBy(schedule.paused_by) : words.paused;
+  if (schedule.kind === "webhook") return words.onRequest;
+  return schedule.next === null || schedule.next === undefined
+    ? words.never
+    : moment(schedule.next);
 }

@@ -1,8 +1,11 @@
+import { Search as SearchIcon, SearchX } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../api/http";
 import { nameOf } from "../state/sessions";
 import { useAppState } from "../state/store";
+import { text as catalogue } from "../text";
+import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
 import { moment } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
@@ -22,6 +25,8 @@ interface Hits {
   hits: Hit[];
   next: number | null;
 }
+
+const words = catalogue.search;
 
 /** A snippet in pieces, with the matches marked. Ranges count code points. */
 export function pieces(snippet: Hit["snippet"]): [string, boolean][] {
@@ -65,30 +70,30 @@ export default function Search() {
   };
   return (
     <div className="page">
-      <PageHead title="Search" />
+      <PageHead title={words.title} />
       <form className={styles.form} onSubmit={submit}>
         <input
           name="q"
           type="search"
-          aria-label="Words"
-          placeholder='Words, "a phrase", prefix*, -exclude'
+          aria-label={words.words}
+          placeholder={words.example}
           required
         />
-        <input name="project" aria-label="Project" placeholder="Project or folder" />
-        <input name="tool" aria-label="Tool" placeholder="Tool" />
-        <select name="kind" aria-label="Kind" defaultValue="">
-          <option value="">all kinds</option>
-          <option value="prompt">prompts</option>
-          <option value="answer">answers</option>
-          <option value="tool">tool calls</option>
+        <input name="project" aria-label={words.project} placeholder={words.projectExample} />
+        <input name="tool" aria-label={words.tool} placeholder={words.tool} />
+        <select name="kind" aria-label={words.kind} defaultValue="">
+          <option value="">{words.kinds.all}</option>
+          <option value="prompt">{words.kinds.prompt}</option>
+          <option value="answer">{words.kinds.answer}</option>
+          <option value="tool">{words.kinds.tool}</option>
         </select>
-        <input name="since" type="date" aria-label="Since" />
+        <input name="since" type="date" aria-label={words.since} />
         <button type="submit" className="primary">
-          Search
+          {words.search}
         </button>
       </form>
       <ErrorText error={action.error} />
-      <ol className={styles.hits} aria-label="Results">
+      <ol className={styles.hits} aria-label={words.results}>
         {hits?.map((hit) => {
           const session = sessions.get(hit.session);
           return (
@@ -110,10 +115,15 @@ export default function Search() {
           );
         })}
       </ol>
-      {hits?.length === 0 && <p className="muted">No results.</p>}
+      {hits?.length === 0 && <Empty icon={SearchX} title={words.none} />}
+      {hits === undefined && (
+        <Empty icon={SearchIcon} title={words.prompt}>
+          {words.promptHint}
+        </Empty>
+      )}
       {next !== null && asked && (
         <button type="button" disabled={action.busy} onClick={() => find(asked, next)}>
-          Load more
+          {words.more}
         </button>
       )}
     </div>

@@ -1,106 +1,273 @@
+import { ChartColumn } from "lucide-react";
 import { useCallback, useState } from "react";
+import { Link } from "wouter";
 import { get } from "../api/http";
 import type { components } from "../api/schema";
+import type { Session } from "../api/types";
+import { BudgetForm } from "../session/head/Budget";
+import { lookup } from "../state/lookup";
 import { nameOf } from "../state/sessions";
-import { useAppState } from "../state/store";
+import { useAppState, useRights } from "../state/store";
+import { text } from "../text";
+import { Dialog } from "../ui/Dialog";
+import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
-import { cost, duration, tokens } from "../ui/format";
+import { ago, cost, duration, moment, tokens } from "../ui/format";
+import { Marked } from "../ui/Marked";
 import { PageHead } from "../ui/PageHead";
 import { useQuery } from "../ui/useQuery";
+import { limitReached, monthForecast, pace } from "./forecast";
 import styles from "./usage.module.css";
 
 type Report = components["schemas"]["UsageReport"];
 type Row = Report["rows"][number];
+type Used = Report["total"];
+type Limit = Report["limits"][number];
+type Measure = keyof typeof words.measures;
+type By = keyof typeof words.by;
 
-const BY = ["day", "project", "model", "machine", "session"] as const;
-const SINCE: Record<string, number> = { "7 days": 7, "30 days": 30, "a year": 365 };
+const words = text.usage;
 const DAY = 86_400_000;
 const today = (): string => new Date().toISOString().slice(0, 10);
-const all = ({ used }: Row): number =>
+const all = (used: Used): number =>
   (used.input ?? 0) + (used.output ?? 0) + (used.cache_read ?? 0) + (used.cache_write ?? 0);
 
-/** What was spent, by day, project, model, machine or session. */
+/** What was spent in all, what is left of limits and budgets, and where it went. */
 export default function Usage() {
-  const [by, setBy] = useState<(typeof BY)[number]>("day");
-  const [days, setDays] = useState("30 days");
-  const [measure, setMeasure] = useState<"cost" | "tokens">("cost");
-  const sessions = useAppState((state) => state.sessions);
-  const since = new Date(Date.now() - (SINCE[days] ?? 30) * DAY).toISOString().slice(0, 10);
+  const [by, setBy] = useState<By>("day");
+  const [days, setDays] = useState("30");
+  const [measure, setMeasure] = useState<Measure>("cost");
+  const since = new Date(Date.now() - Number(days) * DAY).toISOString().slice(0, 10);
   const report = useQuery(useCallback(() => get<Report>("/api/usage", { by, since }), [by, since]));
+  const daily = useQuery(
+    useCallback(() => get<Report>("/api/usage", { by: "day", since: monthAgo() }), []),
+  );
   const rows = report.value?.rows ?? [];
-  const value = (row: Row): number => (measure === "cost" ? (row.used.cost_usd ?? 0) : all(row));
+  const value = (row: Row): number =>
+    measure === "cost" ? (row.used.cost_usd ?? 0) : all(row.used);
   const most = Math.max(1e-9, ...rows.map(value));
-  const named = (key: string): string => {
-    const session = by === "session" ? sessions.get(key) : undefined;
-    return session ? nameOf(session) : key || "–";
-  };
   return (
     <div className="page">
-      <PageHead title="Usage" />
-      <div className="buttons">
-        <select
-          aria-label="Group by"
-          value={by}
-          onChange={(event) => setBy(event.target.value as (typeof BY)[number])}
-        >
-          {BY.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-        <select aria-label="Period" value={days} onChange={(event) => setDays(event.target.value)}>
-          {Object.keys(SINCE).map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-        <select
-          aria-label="Measure"
-          value={measure}
-          onChange={(event) => setMeasure(event.target.value as "cost" | "tokens")}
-        >
-          <option>cost</option>
-          <option>tokens</option>
-        </select>
-      </div>
+      <PageHead title={words.title}>
+        <div className={styles.choices}>
+          <Choice label={words.groupBy} value={by} options={words.by} onChange={setBy} />
+          <Choice label={words.period} value={days} options={words.periods} onChange={setDays} />
+          <Choice
+            label={words.measure}
+            value={measure}
+            options={words.measures}
+            onChange={setMeasure}
+          />
+        </div>
+      </PageHead>
       <ErrorText error={report.error} />
+      <Spent />
+      {report.value && <Totals total={report.value.total} daily={daily.value?.rows ?? []} />}
+      {report.value && <Limits limits={report.value.limits} />}
       {rows.length > 0 && by === "day" && (
         <Chart rows={rows} since={since} value={value} most={most} measure={measure} />
       )}
-      <div className="table-wrap" tabIndex={0}>
-        <table className={styles.table}>
-          <thead>
-            <tr>
-              <th>{by}</th>
-              <th>cost</th>
-              <th>tokens</th>
-              <th>turns</th>
-              <th>tool calls</th>
-              <th>waiting time</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.key}>
-                <td>
-                  {named(row.key)}
-                  <span
-                    className={styles.bar}
-                    style={{ width: `${(value(row) / most) * 100}%` }}
-                    aria-hidden="true"
-                  />
-                </td>
-                <td className="number">{cost(row.used.cost_usd ?? 0)}</td>
-                <td className="number">{tokens(all(row))}</td>
-                <td className="number">{row.used.turns}</td>
-                <td className="number">{row.used.tool_calls}</td>
-                <td className="number">
-                  {row.used.waiting_ms ? duration(row.used.waiting_ms) : "–"}
-                </td>
-              </tr>
+      {rows.length > 0 && <Rows rows={rows} by={by} value={value} most={most} />}
+      {!rows.length && !report.loading && !report.error && (
+        <Empty icon={ChartColumn} title={words.none}>
+          {words.noneHint}
+        </Empty>
+      )}
+    </div>
+  );
+}
+
+const monthAgo = (): string => new Date(Date.now() - 31 * DAY).toISOString().slice(0, 10);
+
+function Choice<T extends string>(props: {
+  label: string;
+  value: T;
+  options: Record<T, string>;
+  onChange: (value: T) => void;
+}) {
+  return (
+    <select
+      aria-label={props.label}
+      value={props.value}
+      onChange={(event) => props.onChange(event.target.value as T)}
+    >
+      {Object.entries<string>(props.options).map(([key, word]) => (
+        <option key={key} value={key}>
+          {word}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Sessions that a budget has stopped, with what lets them continue. */
+function Spent() {
+  const sessions = useAppState((state) => state.sessions);
+  const manage = useRights().includes("manage");
+  const [raising, setRaising] = useState<Session>();
+  const stopped = [...sessions.values()].filter((session) => session.budgets.length > 0);
+  if (!stopped.length) return null;
+  return (
+    <section className="card" aria-label={words.budgets}>
+      <h2>{words.budgets}</h2>
+      <ul className={styles.spent}>
+        {stopped.map((session) => (
+          <li key={session.session}>
+            <Link href={`/s/${encodeURIComponent(session.session)}`}>
+              <Marked text={nameOf(session)} />
+            </Link>
+            <span className="muted">{cost(session.cost_usd)}</span>
+            {manage && (
+              <button type="button" className="small" onClick={() => setRaising(session)}>
+                {words.raise}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {raising && (
+        <Dialog title={words.budget} size="s" onClose={() => setRaising(undefined)}>
+          <BudgetForm session={raising} onDone={() => setRaising(undefined)} />
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+function Totals({ total, daily }: { total: Used; daily: readonly Row[] }) {
+  const byDay = new Map(daily.map((row) => [row.key, row.used.cost_usd ?? 0]));
+  const read = total.cache_read ?? 0;
+  const input = (total.input ?? 0) + read + (total.cache_write ?? 0);
+  return (
+    <dl className={styles.totals} aria-label={words.totals}>
+      <Figure
+        name={words.cost}
+        value={cost(total.cost_usd ?? 0)}
+        hint={total.estimated_usd ? words.ofWhichEstimated(cost(total.estimated_usd)) : ""}
+      />
+      <Figure
+        name={words.tokens}
+        value={tokens(all(total))}
+        hint={input > 0 ? words.cached(read / input) : ""}
+      />
+      <Figure
+        name={words.turns}
+        value={String(total.turns ?? 0)}
+        hint={total.failed ? words.failed(total.failed) : ""}
+      />
+      <Figure name={words.toolCalls} value={String(total.tool_calls ?? 0)} hint="" />
+      <Figure
+        name={words.waiting}
+        value={total.waiting_ms ? duration(total.waiting_ms) : "–"}
+        hint={total.asks ? words.questions(total.asks) : ""}
+      />
+      <Figure
+        name={words.forecast}
+        value={cost(monthForecast(byDay, today()))}
+        hint={words.forecastHint(cost(pace(byDay, today())))}
+      />
+    </dl>
+  );
+}
+
+function Figure({ name, value, hint }: { name: string; value: string; hint: string }) {
+  return (
+    <div className={styles.figure}>
+      <dt>{name}</dt>
+      <dd>
+        <strong>{value}</strong>
+        {hint && <span className="muted">{hint}</span>}
+      </dd>
+    </div>
+  );
+}
+
+/** What is left of the account's limits, and when they end. */
+function Limits({ limits }: { limits: readonly Limit[] }) {
+  return (
+    <section className="card" aria-label={words.limits}>
+      <h2>{words.limits}</h2>
+      {!limits.length && <p className="muted">{words.noLimits}</p>}
+      <ul className={styles.limits}>
+        {limits.map((limit) => (
+          <LimitRow key={`${limit.machine}/${limit.limit}`} limit={limit} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function LimitRow({ limit }: { limit: Limit }) {
+  const used = Math.min(1, Math.max(0, limit.used ?? (limit.status === "rejected" ? 1 : 0)));
+  const reached = limitReached(limit);
+  const percent = Math.round(used * 100);
+  const state =
+    limit.status === "rejected"
+      ? words.limitReached
+      : limit.used == null
+        ? words.limitAllowed
+        : words.limitUsed(percent);
+  const facts = [
+    limit.machine && limit.machine !== "local" ? words.onMachine(limit.machine) : "",
+    limit.resets_at ? words.resets(moment(limit.resets_at)) : "",
+    reached ? words.reachedAt(moment(reached)) : "",
+    words.told(ago(limit.at, Date.now())),
+  ];
+  return (
+    <li data-tone={limit.status === "rejected" ? "bad" : used > 0.8 || reached ? "wait" : "good"}>
+      <p>
+        <strong>{lookup(words.limitNames, limit.limit) ?? (limit.limit || words.someLimit)}</strong>{" "}
+        {state}
+      </p>
+      <span className={styles.meter} aria-hidden="true">
+        <span style={{ width: `${percent}%` }} />
+      </span>
+      <p className="muted">{facts.filter(Boolean).join(" · ")}</p>
+    </li>
+  );
+}
+
+function Rows(props: { rows: readonly Row[]; by: By; value: (row: Row) => number; most: number }) {
+  const sessions = useAppState((state) => state.sessions);
+  const named = (key: string): string => {
+    const session = props.by === "session" ? sessions.get(key) : undefined;
+    return session ? nameOf(session) : key || "–";
+  };
+  const heads = [words.by[props.by], ...Object.values(words.heads)];
+  return (
+    <div className="table-wrap" tabIndex={0}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            {heads.map((head, index) => (
+              <th key={head} className={index ? "number" : undefined}>
+                {head}
+              </th>
             ))}
-          </tbody>
-        </table>
-      </div>
-      {!rows.length && !report.loading && <p className="muted">No usage in this period.</p>}
+          </tr>
+        </thead>
+        <tbody>
+          {props.rows.map((row) => (
+            <tr key={row.key}>
+              <td>
+                <Marked text={named(row.key)} />
+                <span
+                  className={styles.bar}
+                  style={{ width: `${(props.value(row) / props.most) * 100}%` }}
+                  aria-hidden="true"
+                />
+              </td>
+              <td className="number">{cost(row.used.cost_usd ?? 0)}</td>
+              <td className="number">{tokens(all(row.used))}</td>
+              <td className="number">{row.used.turns}</td>
+              <td className="number">{row.used.tool_calls}</td>
+              <td className="number">
+                {row.used.waiting_ms ? duration(row.used.waiting_ms) : "–"}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   );
 }
@@ -120,7 +287,7 @@ function Chart(props: {
   since: string;
   value: (row: Row) => number;
   most: number;
-  measure: "cost" | "tokens";
+  measure: Measure;
 }) {
   const format = props.measure === "cost" ? cost : tokens;
   const byDay = new Map(props.rows.map((row) => [row.key, props.value(row)]));
@@ -131,13 +298,13 @@ function Chart(props: {
     <figure className={styles.chart}>
       <figcaption>
         <span>{format(props.most)}</span>
-        <span>highest day</span>
+        <span>{words.highest}</span>
       </figcaption>
       <svg
         viewBox="0 0 100 40"
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${props.measure} by day; the table has the numbers`}
+        aria-label={words.chart(words.measures[props.measure])}
       >
         {days.map((day, index) => {
           const value = byDay.get(day) ?? 0;
@@ -150,7 +317,7 @@ function Chart(props: {
               width={width * 0.76}
               height={height}
             >
-              <title>{`${day}: ${format(value)}`}</title>
+              <title>{words.onDay(day, format(value))}</title>
             </rect>
           );
         })}

@@ -1,3 +1,4 @@
+import { ScrollText } from "lucide-react";
 import { useCallback, useEffect, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/http";
@@ -6,8 +7,10 @@ import type { EventOf, Stored } from "../../api/types";
 import { sandboxDetails, sandboxLabel } from "../../session/sandbox";
 import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
+import { text as catalogue } from "../../text";
+import { Empty } from "../../ui/Empty";
 import { ErrorText } from "../../ui/ErrorText";
-import { moment, plural } from "../../ui/format";
+import { moment } from "../../ui/format";
 import { Marked } from "../../ui/Marked";
 import { Table } from "../../ui/Table";
 import { useAction } from "../../ui/useAction";
@@ -27,14 +30,37 @@ interface Page {
   next: number | null;
 }
 
+const words = catalogue.policy.audit;
 const WANTED = 50;
 const LIMIT = 500;
+
+type Kind = keyof typeof words.kinds;
+
+/** Whether an entry is of the kind that is asked for. */
+export function isOfKind({ event }: Entry, kind: Kind): boolean {
+  const connection = event.kind === "sandbox.connection";
+  switch (kind) {
+    case "denied":
+      if (event.kind === "decided") return event.verdict === "deny";
+      if (event.kind === "ask.answered") return !event.allowed;
+      return connection && !event.allowed;
+    case "people":
+      return event.kind === "ask.answered" || (event.kind === "decided" && event.by === "person");
+    case "sandbox":
+      return connection || event.kind === "sandbox.started";
+    case "refused":
+      return connection && !event.allowed;
+    default:
+      return true;
+  }
+}
 
 /** The entries up to a position, newest first, at least so many; and where they begin. */
 export async function entriesBefore(
   end: number,
   ask: (after: number) => Promise<Page>,
   wanted = WANTED,
+  kind: Kind = "all",
 ): Promise<[Entry[], number]> {
   let begin = end;
   let width = LIMIT;
@@ -46,7 +72,8 @@ export async function entriesBefore(
     for (let after: number | null = from; after !== null && after < begin; ) {
       const page: Page = await ask(after);
       for (const stored of page.events) {
-        if (stored.position <= begin) piece.push(stored as Entry);
+        const entry = stored as Entry;
+        if (stored.position <= begin && isOfKind(entry, kind)) piece.push(entry);
       }
       after = page.next;
     }
@@ -61,12 +88,13 @@ export async function entriesBefore(
 export function Audit() {
   const sessions = useAppState((state) => state.sessions);
   const [session, setSession] = useState("");
+  const [kind, setKind] = useState<Kind>("all");
   const [checked, setChecked] = useState<Checked>();
   const [entries, setEntries] = useState<Entry[]>([]);
   const [begin, setBegin] = useState(0);
   const { run, busy, error } = useAction();
   const load = useCallback(
-    (of: string, end?: number): Promise<boolean> =>
+    (of: string, kind: Kind, end?: number): Promise<boolean> =>
       run(async () => {
         let upto = end;
         if (upto === undefined) {
@@ -76,43 +104,60 @@ export function Audit() {
         }
         const ask = (after: number): Promise<Page> =>
           get("/api/audit", { after, limit: LIMIT, session: of || undefined });
-        const [found, from] = await entriesBefore(upto, ask);
+        const [found, from] = await entriesBefore(upto, ask, WANTED, kind);
         setEntries((before) => (end === undefined ? found : [...before, ...found]));
         setBegin(from);
       }),
     [run],
   );
-  useEffect(() => void load(session), [load, session]);
+  useEffect(() => void load(session, kind), [load, session, kind]);
   return (
     <>
       <div className="buttons">
         <select
-          aria-label="Session"
+          aria-label={words.session}
           value={session}
           onChange={(event) => setSession(event.target.value)}
         >
-          <option value="">all sessions</option>
+          <option value="">{words.all}</option>
           {[...sessions.values()].map((one) => (
             <option key={one.session} value={one.session}>
               {nameOf(one)}
             </option>
           ))}
         </select>
-        <button type="button" disabled={busy} onClick={() => void load(session)}>
-          Verify and reload
+        <select
+          aria-label={words.kind}
+          value={kind}
+          onChange={(event) => setKind(event.target.value as Kind)}
+        >
+          {Object.entries(words.kinds).map(([key, word]) => (
+            <option key={key} value={key}>
+              {word}
+            </option>
+          ))}
+        </select>
+        <button type="button" disabled={busy} onClick={() => void load(session, kind)}>
+          {words.verify}
         </button>
       </div>
       {checked && <Chain checked={checked} />}
       <ErrorText error={error} />
-      <Table heads={["time", "verdict", "call", "by", "reasons"]}>
-        {entries.map((entry) => (
-          <Row key={entry.position} entry={entry} />
-        ))}
-      </Table>
-      {checked && !entries.length && <p className="muted">No decisions yet.</p>}
+      {entries.length > 0 && (
+        <Table heads={Object.values(words.heads)}>
+          {entries.map((entry) => (
+            <Row key={entry.position} entry={entry} />
+          ))}
+        </Table>
+      )}
+      {checked && !entries.length && !busy && (
+        <Empty icon={ScrollText} title={words.none}>
+          {words.noneHint}
+        </Empty>
+      )}
       {begin > 0 && entries.length > 0 && (
-        <button type="button" disabled={busy} onClick={() => void load(session, begin)}>
-          Load earlier
+        <button type="button" disabled={busy} onClick={() => void load(session, kind, begin)}>
+          {words.earlier}
         </button>
       )}
     </>
@@ -123,7 +168,7 @@ export function Audit() {
 function SandboxRow({ entry: { session, at, event } }: { entry: Entry }) {
   const link = `/s/${encodeURIComponent(session)}`;
   if (event.kind === "sandbox.connection") {
-    const times = (event.count ?? 1) > 1 ? `${event.count} times` : "";
+    const times = (event.count ?? 1) > 1 ? words.times(event.count ?? 1) : "";
     return (
       <tr>
         <td className="when">{moment(at)}</td>
@@ -131,12 +176,12 @@ function SandboxRow({ entry: { session, at, event } }: { entry: Entry }) {
           <Verdict word={event.allowed ? "allow" : "deny"} />
         </td>
         <td>
-          <Link href={link}>connection</Link>{" "}
+          <Link href={link}>{words.connection}</Link>{" "}
           <code>
             <Marked text={`${event.host}:${event.port}`} code />
           </code>
         </td>
-        <td>sandbox</td>
+        <td>{words.sandbox}</td>
         <td className="muted">{times}</td>
       </tr>
     );
@@ -147,9 +192,9 @@ function SandboxRow({ entry: { session, at, event } }: { entry: Entry }) {
       <td className="when">{moment(at)}</td>
       <td />
       <td>
-        <Link href={link}>start</Link> {sandboxLabel(event.state)}
+        <Link href={link}>{words.start}</Link> {sandboxLabel(event.state)}
       </td>
-      <td>runner</td>
+      <td>{words.runner}</td>
       <td className="muted">
         <Marked text={sandboxDetails(event.state)} />
       </td>
@@ -164,7 +209,7 @@ function AccessRow({ session, at, text }: { session: string; at: number; text: s
       <td className="when">{moment(at)}</td>
       <td />
       <td>
-        <Link href={`/s/${encodeURIComponent(session)}`}>access</Link>
+        <Link href={`/s/${encodeURIComponent(session)}`}>{words.access}</Link>
       </td>
       <td />
       <td>
@@ -183,7 +228,7 @@ function Row({ entry }: { entry: Entry }) {
   const decided = event.kind === "decided";
   const verdict = decided ? event.verdict : event.allowed ? "allow" : "deny";
   const why =
-    decided && event.rule ? `${event.rule} (${event.source ?? ""})` : decided && event.reasons;
+    decided && event.rule ? words.rule(event.rule, event.source ?? "") : decided && event.reasons;
   return (
     <tr>
       <td className="when">{moment(at)}</td>
@@ -191,13 +236,15 @@ function Row({ entry }: { entry: Entry }) {
         <Verdict word={verdict} />
       </td>
       <td>
-        <Link href={`/s/${encodeURIComponent(session)}`}>{decided ? event.tool : "answer"}</Link>{" "}
+        <Link href={`/s/${encodeURIComponent(session)}`}>
+          {decided ? event.tool : words.answer}
+        </Link>{" "}
         {decided && (
           <code>
             <Marked text={event.title} code />
           </code>
         )}
-        {decided && event.rewritten && <span className="muted"> (changed)</span>}
+        {decided && event.rewritten && <span className="muted"> {words.changed}</span>}
       </td>
       <td>{event.by}</td>
       <td className="muted">{Array.isArray(why) ? why.join("; ") : why}</td>
@@ -209,18 +256,14 @@ function Chain({ checked }: { checked: Checked }) {
   const flaws = checked.flaws ?? [];
   return (
     <div className="note" data-tone={flaws.length ? "bad" : "good"} role="status">
-      {flaws.length
-        ? `${plural(flaws.length, "entry was", "entries were")} changed or removed:`
-        : `${plural(checked.entries, "entry", "entries")}, none changed. Keep this head to prove it later: `}
+      {flaws.length ? words.flaws(flaws.length) : `${words.good(checked.entries)} `}
       {!flaws.length && (
         <code className="secret">
           {checked.head.position}:{checked.head.seal}
         </code>
       )}
       {flaws.slice(0, 20).map((flaw) => (
-        <p key={flaw.position}>
-          {flaw.position}: {flaw.text}
-        </p>
+        <p key={flaw.position}>{words.flaw(flaw.position, flaw.text)}</p>
       ))}
     </div>
   );

@@ -3,6 +3,7 @@ import { post } from "../../api/http";
 import type { components } from "../../api/schema";
 import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
+import { text as catalogue } from "../../text";
 import { ErrorText } from "../../ui/ErrorText";
 import { Marked } from "../../ui/Marked";
 import { Table } from "../../ui/Table";
@@ -11,6 +12,8 @@ import styles from "./policy.module.css";
 import { Verdict } from "./Verdict";
 
 type Explanation = components["schemas"]["Explanation"];
+
+const words = catalogue.policy.explain;
 
 /** How a call would be decided, and by which rule. */
 export function Explain({ names }: { names: readonly string[] }) {
@@ -30,13 +33,13 @@ export function Explain({ names }: { names: readonly string[] }) {
       <form className="card" onSubmit={explain}>
         <div className="columns">
           <label className="field">
-            <span>Tool</span>
+            <span>{words.tool}</span>
             <input name="tool" required defaultValue="Bash" />
           </label>
           <label className="field">
-            <span>Session</span>
+            <span>{words.session}</span>
             <select name="session" defaultValue="">
-              <option value="">none</option>
+              <option value="">{words.noSession}</option>
               {[...sessions.values()].map((session) => (
                 <option key={session.session} value={session.session}>
                   {nameOf(session)}
@@ -45,9 +48,9 @@ export function Explain({ names }: { names: readonly string[] }) {
             </select>
           </label>
           <label className="field">
-            <span>Policy</span>
+            <span>{words.policy}</span>
             <select name="policy" defaultValue="">
-              <option value="">the policy in force</option>
+              <option value="">{words.inForce}</option>
               {names.map((name) => (
                 <option key={name}>{name}</option>
               ))}
@@ -55,12 +58,12 @@ export function Explain({ names }: { names: readonly string[] }) {
           </label>
         </div>
         <label className="field">
-          <span>Command, file, or the whole input as JSON</span>
-          <textarea name="argument" rows={3} className="mono" placeholder="git push --force" />
+          <span>{words.argument}</span>
+          <textarea name="argument" rows={3} className="mono" placeholder={words.example} />
         </label>
         <div className="buttons">
           <button type="submit" className="primary" disabled={action.busy}>
-            Explain
+            {words.explain}
           </button>
         </div>
       </form>
@@ -72,12 +75,12 @@ export function Explain({ names }: { names: readonly string[] }) {
 
 function Explained({ found }: { found: Explanation }) {
   return (
-    <section className="card" aria-label="Explanation">
+    <section className="card" aria-label={words.explanation}>
       <div className="buttons">
         <Verdict word={found.verdict} />
         {found.rule && (
           <span>
-            by “{found.rule}” <span className="muted">{found.source}</span>
+            {words.by(found.rule)} <span className="muted">{found.source}</span>
           </span>
         )}
       </div>
@@ -88,7 +91,7 @@ function Explained({ found }: { found: Explanation }) {
         ))}
       </ul>
       {found.rewritten && <pre className="raw">{found.rewritten}</pre>}
-      <Table heads={["what the call needs", "matching rules"]}>
+      <Table heads={Object.values(words.heads)}>
         {found.parts.map((part, index) => (
           <tr key={index}>
             <td>
@@ -96,17 +99,17 @@ function Explained({ found }: { found: Explanation }) {
               {part.why && <p className="muted">{part.why}</p>}
             </td>
             <td>
-              {part.free && <span className="muted">always allowed</span>}
+              {part.free && <span className="muted">{words.always}</span>}
               {part.rules?.map((rule, at) => (
                 <p key={at}>
                   <Verdict word={rule.verdict} /> {rule.rule}{" "}
                   <span className="muted">
                     {rule.source}
-                    {rule.sure === false && " (may match)"}
+                    {rule.sure === false && ` ${words.may}`}
                   </span>
                 </p>
               ))}
-              {!part.free && !part.rules?.length && <span className="muted">none</span>}
+              {!part.free && !part.rules?.length && <span className="muted">{words.noRules}</span>}
             </td>
           </tr>
         ))}

@@ -1,9 +1,12 @@
+import { Lightbulb } from "lucide-react";
 import { useCallback } from "react";
 import { get, remove } from "../../api/http";
 import type { components } from "../../api/schema";
 import { useRights } from "../../state/store";
+import { text as catalogue } from "../../text";
+import { Empty } from "../../ui/Empty";
 import { ErrorText } from "../../ui/ErrorText";
-import { moment, plural } from "../../ui/format";
+import { moment } from "../../ui/format";
 import { Marked } from "../../ui/Marked";
 import { ACTIONS, RevokeButton, Table } from "../../ui/Table";
 import { useAction } from "../../ui/useAction";
@@ -11,6 +14,8 @@ import { useQuery } from "../../ui/useQuery";
 
 type Grant = components["schemas"]["Grant"];
 type Suggestion = components["schemas"]["Suggestion"];
+
+const words = catalogue.policy.grants;
 
 /** What people have allowed until they revoke it. */
 export function Grants(props: {
@@ -25,14 +30,12 @@ export function Grants(props: {
     if (await action.run(() => remove(path))) props.reload();
   };
   return (
-    <section className="card" aria-label="Grants">
-      <h2>Grants</h2>
+    <section className="card" aria-label={words.title}>
+      <h2>{words.title}</h2>
       <ErrorText error={props.flaw || action.error} />
-      {!props.grants.length && (
-        <p className="muted">No grants yet. “Always allow” on a question adds one.</p>
-      )}
+      {!props.grants.length && <p className="muted">{words.none}</p>}
       {props.grants.length > 0 && (
-        <Table heads={["rules", "where", "granted by", "expires", ACTIONS]}>
+        <Table heads={[...Object.values(words.heads), ACTIONS]}>
           {props.grants.map((grant) => (
             <tr key={grant.id}>
               <td>
@@ -45,10 +48,8 @@ export function Grants(props: {
                 ))}
               </td>
               <td>{whereOf(grant)}</td>
-              <td>
-                {grant.by}, {moment(grant.at)}
-              </td>
-              <td>{grant.until ? moment(grant.until) : "never"}</td>
+              <td>{words.by(grant.by, moment(grant.at))}</td>
+              <td>{grant.until ? moment(grant.until) : words.never}</td>
               <td>
                 {manage && (
                   <RevokeButton what={grant.rules.join(", ")} onClick={() => void revoke(grant)} />
@@ -63,8 +64,8 @@ export function Grants(props: {
 }
 
 function whereOf(grant: Grant): string {
-  if (grant.session) return `session ${grant.session}`;
-  return grant.project ?? grant.directory ?? "everywhere";
+  if (grant.session) return words.inSession(grant.session);
+  return grant.project ?? grant.directory ?? words.everywhere;
 }
 
 /** Rules that the answers of people support. */
@@ -81,20 +82,24 @@ export function Suggestions() {
           <p>{one.means}</p>
           <pre className="raw">{one.toml}</pre>
           <p className="muted">
-            {plural(one.allowed, "time")} allowed, {plural(one.denied, "time")} denied, by{" "}
-            {one.people.join(", ")}; from {moment(one.first)} to {moment(one.last)}
+            {catalogue.policy.suggestions.history(
+              one.allowed,
+              one.denied,
+              one.people.join(", "),
+              moment(one.first),
+              moment(one.last),
+            )}
           </p>
-          <p className="muted">Examples: {one.examples.join(" · ")}</p>
+          <p className="muted">{catalogue.policy.suggestions.examples(one.examples.join(" · "))}</p>
           {one.admits.length > 0 && (
-            <p className="muted">It would also allow: {one.admits.join(" · ")}</p>
+            <p className="muted">{catalogue.policy.suggestions.admits(one.admits.join(" · "))}</p>
           )}
         </section>
       ))}
       {!suggestions.length && !found.loading && !found.error && (
-        <p className="muted">
-          No suggestions from the last 30 days. Calls that people often answer in the same way
-          appear here.
-        </p>
+        <Empty icon={Lightbulb} title={catalogue.policy.suggestions.none}>
+          {catalogue.policy.suggestions.noneHint}
+        </Empty>
       )}
     </>
   );

@@ -1,8 +1,10 @@
 import { type FormEvent, useState } from "react";
 import { post } from "../../api/http";
 import type { components } from "../../api/schema";
+import { text as catalogue } from "../../text";
 import { ErrorText } from "../../ui/ErrorText";
-import { moment, plural } from "../../ui/format";
+import { moment } from "../../ui/format";
+import { Marked } from "../../ui/Marked";
 import { Table } from "../../ui/Table";
 import { useAction } from "../../ui/useAction";
 import styles from "./policy.module.css";
@@ -11,18 +13,20 @@ import { Warnings } from "./Warnings";
 type Result = components["schemas"]["Replay"];
 type Check = components["schemas"]["PolicyChecked"];
 
-const DAY = 86_400_000;
+export const DAY = 86_400_000;
+const words = catalogue.policy.replay;
 
 /** How another policy would have decided past calls. */
 export function Replay() {
   const [result, setResult] = useState<Result>();
   const [check, setCheck] = useState<Check>();
+  const [days, setDays] = useState("30");
   const action = useAction();
   const replay = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     const text = String(form.get("text") ?? "");
-    const since = Date.now() - Number(form.get("days")) * DAY;
+    const since = Date.now() - Number(days) * DAY;
     setResult(undefined);
     void action.run(async () => {
       const read = await post<Check>("/api/policy/check", { text });
@@ -34,17 +38,13 @@ export function Replay() {
     <>
       <form className="card" onSubmit={replay}>
         <label className="field">
-          <span>Policy to test (it is not put in force)</span>
+          <span>{words.policy}</span>
           <textarea name="text" rows={10} required className="mono" spellCheck={false} />
         </label>
         <div className="buttons">
-          <select name="days" aria-label="Period" defaultValue="30">
-            <option value="7">the last 7 days</option>
-            <option value="30">the last 30 days</option>
-            <option value="365">the last year</option>
-          </select>
+          <Period value={days} onChange={setDays} />
           <button type="submit" className="primary" disabled={action.busy}>
-            Run replay
+            {words.run}
           </button>
         </div>
       </form>
@@ -52,42 +52,59 @@ export function Replay() {
       {check && !check.good && (
         <div className="note" data-tone="bad" role="alert">
           {check.flaws.map((flaw) => (
-            <p key={`${flaw.line}:${flaw.text}`}>
-              line {flaw.line}: {flaw.text}
-            </p>
+            <p key={`${flaw.line}:${flaw.text}`}>{catalogue.policy.flaw(flaw.line, flaw.text)}</p>
           ))}
         </div>
       )}
       <Warnings warnings={check?.warnings} />
-      {result && <Shown result={result} />}
+      {result && (
+        <section className="card" aria-label={words.result}>
+          <ReplayResult result={result} />
+        </section>
+      )}
     </>
   );
 }
 
-function Shown({ result }: { result: Result }) {
+/** How far back. */
+export function Period(props: { value: string; onChange: (days: string) => void }) {
   return (
-    <section className="card" aria-label="Result of the replay">
-      <h2>
-        {plural(result.calls, "call")}, {result.same} unchanged
-      </h2>
-      {result.truncated && <p className="muted">There were more calls; the oldest are left out.</p>}
+    <select
+      aria-label={words.period}
+      value={props.value}
+      onChange={(event) => props.onChange(event.target.value)}
+    >
+      <option value="7">{words.week}</option>
+      <option value="30">{words.month}</option>
+      <option value="365">{words.year}</option>
+    </select>
+  );
+}
+
+/** The decisions that would be different. */
+export function ReplayResult({ result }: { result: Result }) {
+  return (
+    <>
+      <h3>{words.calls(result.calls, result.same)}</h3>
+      {result.truncated && <p className="muted">{words.truncated}</p>}
       <ul className={styles.reasons}>
         {Object.entries(result.counts).map(([change, count]) => (
-          <li key={change}>
-            {count} × {change}
-          </li>
+          <li key={change}>{words.change(count, change)}</li>
         ))}
       </ul>
       {result.changes.length > 0 && (
-        <Table heads={["time", "call", "then", "now", "reasons"]}>
+        <Table heads={words.heads}>
           {result.changes.slice(0, 500).map((change, index) => (
             <tr key={index}>
               <td className="when">{moment(change.at)}</td>
               <td>
-                {change.tool} <code>{change.call}</code>
+                {change.tool}{" "}
+                <code>
+                  <Marked text={change.call} code />
+                </code>
               </td>
               <td>
-                {change.then} <span className="muted">by {change.by}</span>
+                {change.then} <span className="muted">{words.by(change.by)}</span>
               </td>
               <td>{change.now}</td>
               <td className="muted">{change.reasons?.join("; ")}</td>
@@ -95,6 +112,6 @@ function Shown({ result }: { result: Result }) {
           ))}
         </Table>
       )}
-    </section>
+    </>
   );
 }

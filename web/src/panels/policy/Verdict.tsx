@@ -1,4 +1,5 @@
 import { lookup } from "../../state/lookup";
+import { text } from "../../text";
 import styles from "./policy.module.css";
 
 const TONES: Record<string, string> = { allow: "good", deny: "bad", ask: "wait" };
@@ -8,7 +9,7 @@ export function Verdict({ word }: { word: string }) {
   return (
     <span className={`badge ${styles.verdict}`} data-tone={lookup(TONES, word) ?? "idle"}>
       <span className="dot" aria-hidden="true" />
-      {word === "cli" ? "left to the CLI" : word}
+      {lookup(text.policy.verdicts, word) ?? word}
     </span>
   );
 }

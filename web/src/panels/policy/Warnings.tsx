@@ -1,4 +1,5 @@
 import type { components } from "../../api/schema";
+import { text } from "../../text";
 
 type Flaw = components["schemas"]["Flaw"];
 
@@ -6,7 +7,7 @@ type Flaw = components["schemas"]["Flaw"];
 export function Warnings({ warnings }: { warnings: readonly Flaw[] | undefined }) {
   return warnings?.map((one) => (
     <p key={`${one.line}:${one.text}`} className="note" data-tone="warn">
-      line {one.line}: warning: {one.text}
+      {text.policy.warning(one.line, one.text)}
     </p>
   ));
 }
