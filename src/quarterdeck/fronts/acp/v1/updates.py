@@ -87,11 +87,12 @@ class Translator:
 
     def view(self, shape: SessionShape) -> list[Update]:
         """The session has changed: what an editor shows of that."""
-        before, self.known.shape = self.known.shape, shape
+        before, chosen, mode = self.known.shape, self._chosen(), settings.mode_update(self.known)
+        self.known.shape = shape
         found: list[Update] = []
-        if _chosen(shape) != _chosen(before):
+        if self._chosen() != chosen:
             found.append(settings.config_update(self.known))
-        if shape.mode != before.mode:
+        if settings.mode_update(self.known) != mode:
             found.append(settings.mode_update(self.known))
         usage = settings.usage_update(shape)
         if usage is not None and usage != settings.usage_update(before):
@@ -99,6 +100,9 @@ class Translator:
         if (shape.name, shape.last_turn) != (before.name, before.last_turn):
             found.append(settings.info_update(shape))
         return found
+
+    def _chosen(self) -> list[schema.SessionConfigOptionSelect]:
+        return settings.config_options(self.known)
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -218,10 +222,6 @@ class _Written:
     def __init__(self, thinking: bool) -> None:
         self.thinking = thinking
         self.text = ""
-
-
-def _chosen(shape: SessionShape) -> tuple[str | None, ...]:
-    return shape.mode, shape.model, shape.effort
 
 
 def _is_told(event: ev.Event) -> bool:
