@@ -22,7 +22,10 @@ const Loops = lazy(() => import("./panels/Loops"));
 const Schedules = lazy(() => import("./panels/Schedules"));
 const Machines = lazy(() => import("./panels/Machines"));
 const Settings = lazy(() => import("./panels/Settings"));
+const Compare = lazy(() => import("./panels/Compare"));
 const Search = lazy(() => import("./panels/Search"));
+const ChangesPage = lazy(() => import("./changes/ChangesPage"));
+const ComparePage = lazy(() => import("./rewind/ComparePage"));
 const Tour = lazy(() => import("./tour/Tour"));
 
 if (location.pathname.startsWith("/s/")) void importSession();
@@ -66,6 +69,14 @@ export function App() {
                     />
                   )}
                 </Route>
+                <Route path="/changes/:id">
+                  {({ id }) => <ChangesPage id={decodeURIComponent(id)} />}
+                </Route>
+                <Route path="/compare/:one/:other">
+                  {({ one, other }) => (
+                    <ComparePage one={decodeURIComponent(one)} other={decodeURIComponent(other)} />
+                  )}
+                </Route>
                 <Route path="/usage" component={Usage} />
                 <Route path="/policy" component={Policy} />
                 <Route path="/loops" component={Loops} />
@@ -73,6 +84,7 @@ export function App() {
                 <Route path="/machines" component={Machines} />
                 <Route path="/settings" component={Settings} />
                 <Route path="/search" component={Search} />
+                <Route path="/compare" component={Compare} />
                 <Route component={Home} />
               </Switch>
             </Suspense>

@@ -11,7 +11,7 @@ import { Markdown } from "../src/markdown/Markdown";
 import { Warnings } from "../src/panels/policy/Warnings";
 import { pieces } from "../src/panels/Search";
 import { patchRows, rowsOf } from "../src/session/Diff";
-import { matchingItems, wordAt } from "../src/session/SuggestionMenu";
+import { matchingItems, wordAt } from "../src/session/suggestions";
 import { appliedEdits, searchResults, titleOf } from "../src/state/tools";
 
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;

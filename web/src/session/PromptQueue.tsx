@@ -1,6 +1,8 @@
 import { useState } from "react";
+import { plainText } from "../state/contentBlocks";
 import { store, useAppState } from "../state/store";
 import type { PromptEntry } from "../state/story";
+import { text } from "../text";
 import { ErrorText } from "../ui/ErrorText";
 import { takeFocus } from "../ui/focus";
 import { useAction } from "../ui/useAction";
@@ -20,7 +22,7 @@ export function QueuedPrompts({ session, queued }: { session: string; queued: Pr
     void action.run(() => store.command({ command: "prompt.cancel", session, prompt }));
   return (
     <>
-      <ul className={styles.queue} aria-label="Queued prompts">
+      <ul className={styles.queue} aria-label={text.composer.queuedPrompts}>
         {queued.map((prompt) => (
           <li key={prompt.id}>
             {editing?.id === prompt.id ? (
@@ -32,30 +34,30 @@ export function QueuedPrompts({ session, queued }: { session: string; queued: Pr
               >
                 <textarea
                   ref={takeFocus}
-                  aria-label="Edit prompt"
+                  aria-label={text.composer.editPrompt}
                   value={editing.text}
                   onChange={(event) => setEditing({ id: prompt.id, text: event.target.value })}
                 />
                 <button type="submit" className="small primary">
-                  Save
+                  {text.composer.save}
                 </button>
                 <button type="button" className="small" onClick={() => setEditing(undefined)}>
-                  Back
+                  {text.composer.back}
                 </button>
               </form>
             ) : (
               <>
-                <span className="stage">queued</span>
+                <span className="stage">{text.composer.queued}</span>
                 <span className={styles.title}>{prompt.text}</span>
                 <button
                   type="button"
                   className="ghost small"
                   onClick={() => setEditing({ id: prompt.id, text: prompt.text })}
                 >
-                  Edit
+                  {text.composer.edit}
                 </button>
                 <button type="button" className="ghost small" onClick={() => cancel(prompt.id)}>
-                  Cancel
+                  {text.composer.cancel}
                 </button>
               </>
             )}
@@ -73,21 +75,19 @@ export function UnsentPrompts({ session }: { session: string }) {
   const ours = Object.values(unsent).filter((one) => one.session === session);
   if (!ours.length) return null;
   return (
-    <ul className={styles.queue} aria-label="Unsent prompts">
+    <ul className={styles.queue} aria-label={text.composer.unsentPrompts}>
       {ours.map((one) => (
         <li key={one.id}>
-          <span className="stage">{one.error ? "not sent" : "sending"}</span>
-          <span className={styles.title}>
-            {typeof one.content === "string" ? one.content : "(with images)"}
-          </span>
+          <span className="stage">{one.error ? text.composer.notSent : text.composer.sending}</span>
+          <span className={styles.title}>{contentText(one.content)}</span>
           {one.error && <span className="error">{one.error}</span>}
           {one.error && (
             <button
               type="button"
               className="ghost small"
-              onClick={() => void store.prompts.send(session, one.id, one.content)}
+              onClick={() => void store.prompts.send(session, one.id, one.content, one.steer)}
             >
-              Retry
+              {text.composer.retry}
             </button>
           )}
           <button
@@ -95,10 +95,16 @@ export function UnsentPrompts({ session }: { session: string }) {
             className="ghost small"
             onClick={() => store.prompts.discard(one.id)}
           >
-            Discard
+            {text.composer.discard}
           </button>
         </li>
       ))}
     </ul>
   );
+}
+
+/** The words of a prompt; what is attached is only mentioned. */
+function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  return [plainText(content), text.composer.withAttachments].filter(Boolean).join(" ");
 }

@@ -1,58 +1,45 @@
 // The menu that opens while a person writes: the CLI's commands after "/", files after "@".
-
-export interface MenuItem {
-  name: string;
-  description?: string;
-}
-
-export interface Word {
-  sign: "/" | "@";
-  text: string;
-  start: number;
-}
-
-/** The command or file name at the caret, if there is one. */
-export function wordAt(text: string, caret: number): Word | undefined {
-  const before = text.slice(0, caret);
-  const command = /^\/([\w:.-]*)$/.exec(before);
-  if (command) return { sign: "/", text: command[1] ?? "", start: 0 };
-  const file = /(^|\s)@([^\s@]*)$/.exec(before);
-  if (file) return { sign: "@", text: file[2] ?? "", start: caret - (file[2]?.length ?? 0) - 1 };
-  return undefined;
-}
-
-/** The commands that contain a text: those that begin with it first. */
-export function matchingItems(items: readonly MenuItem[], typed: string): MenuItem[] {
-  const wanted = typed.toLowerCase();
-  const rank = (item: MenuItem): number => item.name.toLowerCase().indexOf(wanted);
-  return items
-    .filter((item) => rank(item) >= 0)
-    .sort((a, b) => Math.min(rank(a), 1) - Math.min(rank(b), 1) || a.name.localeCompare(b.name))
-    .slice(0, 12);
-}
+import { useEffect, useRef } from "react";
+import { text } from "../text";
+import styles from "./composer.module.css";
+import { type MenuItem, MOST_ITEMS } from "./suggestions";
 
 export function SuggestionMenu(props: {
-  items: MenuItem[];
+  id: string;
+  items: readonly MenuItem[];
   selected: number;
   onSelect: (item: MenuItem) => void;
 }) {
+  const chosen = useRef<HTMLButtonElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another choice is scrolled into sight
+  useEffect(() => chosen.current?.scrollIntoView?.({ block: "nearest" }), [props.selected]);
   if (!props.items.length) return null;
+  const left = props.items.length - MOST_ITEMS;
   return (
-    <div className="menu" role="listbox" aria-label="Suggestions">
-      {props.items.map((item, index) => (
-        <button
-          key={item.name}
-          type="button"
-          role="option"
-          aria-selected={index === props.selected}
-          onMouseDown={(event) => {
-            event.preventDefault();
-            props.onSelect(item);
-          }}
-        >
-          <code>{item.name}</code> <span className="muted">{item.description}</span>
-        </button>
-      ))}
+    <div className={`menu ${styles.menu}`}>
+      <div role="listbox" id={props.id} aria-label={text.composer.suggestions}>
+        {props.items.slice(0, MOST_ITEMS).map((item, index) => (
+          <button
+            key={item.name}
+            id={`${props.id}-${index}`}
+            ref={index === props.selected ? chosen : undefined}
+            type="button"
+            role="option"
+            tabIndex={-1}
+            aria-selected={index === props.selected}
+            onMouseDown={(event) => {
+              event.preventDefault();
+              props.onSelect(item);
+            }}
+          >
+            <code>{item.name}</code>
+            {item.hint && <span className={styles.hint}>{item.hint}</span>}
+            {item.own && <span className={styles.own}>{text.composer.own}</span>}
+            <span className="muted">{item.description}</span>
+          </button>
+        ))}
+      </div>
+      {left > 0 && <p className="muted">{text.composer.moreItems(left)}</p>}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { useCallback } from "react";
 import { get } from "../api/http";
 import type { components } from "../api/schema";
+import { text } from "../text";
 import { ErrorText } from "../ui/ErrorText";
 import { plural } from "../ui/format";
 import { useQuery } from "../ui/useQuery";
@@ -24,7 +25,11 @@ export function DirectoryBrowser(props: {
   const here = found.value;
   const folders = here?.folders ?? [];
   return (
-    <section className={styles.browser} aria-label="Folders" aria-busy={found.loading}>
+    <section
+      className={styles.browser}
+      aria-label={text.newSession.folders}
+      aria-busy={found.loading}
+    >
       <header>
         <button
           type="button"
@@ -32,9 +37,9 @@ export function DirectoryBrowser(props: {
           disabled={!at}
           onClick={() => onGo(here?.parent ?? undefined)}
         >
-          Up
+          {text.newSession.up}
         </button>
-        <code>{here?.path ?? "Allowed folders"}</code>
+        <code>{here?.path ?? text.newSession.allowedFolders}</code>
       </header>
       {found.error ? (
         <ErrorText error={found.error} />
@@ -44,15 +49,19 @@ export function DirectoryBrowser(props: {
             <li key={folder.path}>
               <button type="button" className="ghost" onClick={() => onGo(folder.path)}>
                 {here?.path ? folder.name : folder.path}
-                {folder.repository && <span className={styles.tag}>git</span>}
+                {folder.repository && <span className={styles.tag}>{text.newSession.git}</span>}
               </button>
             </li>
           ))}
-          {!folders.length && !found.loading && <li className="muted">No subfolders.</li>}
+          {!folders.length && !found.loading && (
+            <li className="muted">{text.newSession.noFolders}</li>
+          )}
         </ul>
       )}
       {(here?.left_out ?? 0) > 0 && (
-        <p className="muted">{plural(here?.left_out ?? 0, "more folder")}; type the path.</p>
+        <p className="muted">
+          {text.newSession.typePath(plural(here?.left_out ?? 0, text.newSession.moreFolder))}
+        </p>
       )}
     </section>
   );

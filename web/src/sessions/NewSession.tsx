@@ -1,31 +1,43 @@
-import { type FormEvent, useCallback, useState } from "react";
+import { type FormEvent, useCallback, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { get } from "../api/http";
 import type { components } from "../api/schema";
-import type { Machine, Spec } from "../api/types";
-import { AttachImage } from "../session/AttachImage";
-import { ImageList, useImages } from "../session/images";
-import { MODES } from "../session/Switches";
+import type { Machine } from "../api/types";
+import { AttachFiles, AttachmentList, useAttachments } from "../session/Attachments";
+import { Dictate } from "../session/Dictate";
+import { PromptsMenu } from "../session/PromptsMenu";
 import { SANDBOX_MODES } from "../session/sandbox";
+import { rememberPrompt } from "../state/library";
 import { lookup } from "../state/lookup";
-import { folderOf, type Sessions } from "../state/sessions";
 import { store, useAppState } from "../state/store";
+import { text } from "../text";
+import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { newId } from "../ui/format";
-import { Modal } from "../ui/Modal";
 import { useAction } from "../ui/useAction";
 import { useQuery } from "../ui/useQuery";
 import { DirectoryBrowser } from "./DirectoryBrowser";
+import { DiskSessions } from "./DiskSessions";
 import styles from "./newSession.module.css";
+import {
+  type Choices,
+  choicesOf,
+  LOCAL,
+  MOST_RUNS,
+  NOTHING,
+  recentFolders,
+  runsOf,
+  setsMore,
+  specsOf,
+} from "./newSessionSpec";
+import { SaveTemplate, Templates } from "./Templates";
 
 type Project = components["schemas"]["ProjectShape"];
 
 const SAFE_MODES = ["default", "plan", "acceptEdits", "dontAsk"];
 const EFFORTS = ["low", "medium", "high", "max"];
 const MODELS = ["opus", "sonnet", "haiku"];
-const TEXTS = ["name", "model", "mode", "effort", "worktree", "policy"] as const;
-const LOCAL = "local";
-const RECENT = 8;
+const words = text.newSession;
 
 /** The machines, projects and policies that a session can be started with. */
 async function choices() {
@@ -37,238 +49,370 @@ async function choices() {
   return { ...machines, ...projects, policies: policy.names };
 }
 
-/** The dialog that starts a session. */
+/** The dialog that starts a session, or continues one that the CLI has on disk. */
 export function NewSession({ onClose }: { onClose: () => void }) {
+  const [way, setWay] = useState<"fresh" | "disk">("fresh");
+  const prompt = useRef<HTMLTextAreaElement>(null);
+  return (
+    <Dialog title={words.title} size="l" onClose={onClose} initialFocus={prompt} keepOpen>
+      <fieldset className={styles.ways}>
+        <legend className="visually-hidden">{words.ways}</legend>
+        {(["fresh", "disk"] as const).map((one) => (
+          <button key={one} type="button" aria-pressed={way === one} onClick={() => setWay(one)}>
+            {one === "fresh" ? words.fresh : words.continued}
+          </button>
+        ))}
+      </fieldset>
+      {way === "fresh" ? (
+        <Fresh onClose={onClose} field={prompt} />
+      ) : (
+        <DiskSessions onClose={onClose} />
+      )}
+    </Dialog>
+  );
+}
+
+function Fresh(props: { onClose: () => void; field: React.RefObject<HTMLTextAreaElement | null> }) {
   const sessions = useAppState((state) => state.sessions);
   const there = useQuery(useCallback(choices, []));
-  const [machine, setMachine] = useState(LOCAL);
-  const recent = recentFolders(sessions, machine);
-  const [directory, setDirectory] = useState(recent[0] ?? "");
-  const [project, setProject] = useState("");
-  const [browsing, setBrowsing] = useState(false);
+  const [chosen, setChosen] = useState<Choices>(() => ({
+    ...NOTHING,
+    directory: recentFolders(sessions, LOCAL)[0] ?? "",
+  }));
+  const [prompt, setPrompt] = useState("");
+  const [more, setMore] = useState(false);
+  const [note, setNote] = useState("");
   const [, go] = useLocation();
   const action = useAction();
-  const images = useImages();
-  const projects = there.value?.projects ?? [];
-  const chosen = projects.find((one) => one.name === project)?.defaults;
-  const defaultOf = (name: "model" | "mode" | "effort" | "policy", other: string): string =>
-    chosen?.[name] ? `${chosen[name]} (project default)` : other;
-
-  const chooseProject = (name: string): void => {
-    setProject(name);
-    const found = projects.find((one) => one.name === name)?.defaults;
-    if (!found) return;
-    setDirectory(found.directory);
-    setMachine(found.machine ?? LOCAL);
-  };
-  const start = (event: FormEvent<HTMLFormElement>): void => {
+  const attachments = useAttachments();
+  const change = (given: Partial<Choices>): void =>
+    setChosen((before) => ({ ...before, ...given }));
+  const runs = runsOf(chosen);
+  const start = (event: FormEvent): void => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const given = (name: string): string => String(form.get(name) ?? "").trim();
-    const spec: Spec = { directory: directory.trim() };
-    if (machine !== LOCAL) spec.machine = machine;
-    if (project) spec.project = project;
-    for (const name of TEXTS) if (given(name)) spec[name] = given(name);
-    const sandbox = given("sandbox");
-    if (sandbox === "off" || sandbox === "protect" || sandbox === "strict") spec.sandbox = sandbox;
-    if (given("budget")) spec.budget = { session_usd: Number(given("budget")) };
-    const session = newId();
-    const prompt = images.content(given("prompt"));
+    if (attachments.reading) return;
+    const content = attachments.content(prompt.trim());
     void action.run(async () => {
+      const made = await startAll(chosen, content);
+      rememberPrompt(prompt.trim());
+      props.onClose();
+      const path = made.map((id) => `s=${encodeURIComponent(id)}`).join("&");
+      go(made.length === 1 ? `/s/${made[0]}` : `/compare?${path}`);
+    });
+  };
+  return (
+    <form
+      className={styles.form}
+      onSubmit={start}
+      onPaste={attachments.onPaste}
+      onDrop={attachments.onDrop}
+      onDragOver={(event) => event.preventDefault()}
+    >
+      <Templates
+        onUse={(template) => {
+          const next = choicesOf(template);
+          setChosen({ ...next, directory: next.directory || chosen.directory });
+          setPrompt(template.prompt);
+          setMore(setsMore(next));
+          setNote(setsMore(next) ? words.templateSets : "");
+        }}
+      />
+      <label className="field">
+        <span>{words.prompt}</span>
+        <textarea
+          ref={props.field}
+          value={prompt}
+          rows={4}
+          placeholder={words.promptPlaceholder}
+          onChange={(event) => setPrompt(event.target.value)}
+        />
+      </label>
+      <AttachmentList attachments={attachments} />
+      <div className="buttons">
+        <AttachFiles onFiles={attachments.add} />
+        <PromptsMenu text={prompt.trim()} earlier={[]} onUse={setPrompt} />
+        <Dictate onText={(said) => setPrompt((before) => `${before} ${said}`.trim())} />
+      </div>
+      <Place
+        chosen={chosen}
+        change={change}
+        projects={there.value?.projects ?? []}
+        recent={recentFolders(sessions, chosen.machine)}
+      />
+      <details
+        className={styles.more}
+        open={more}
+        onToggle={(event) => setMore(event.currentTarget.open)}
+      >
+        <summary>{words.more}</summary>
+        <More
+          chosen={chosen}
+          change={change}
+          machines={there.value?.machines ?? []}
+          policies={there.value?.policies ?? []}
+          project={there.value?.projects.find((one) => one.name === chosen.project)}
+        />
+        <Several chosen={chosen} change={change} />
+        <SaveTemplate chosen={chosen} prompt={prompt} />
+      </details>
+      {note && (
+        <p className="note" role="status">
+          {note}
+        </p>
+      )}
+      <ErrorText error={action.error || there.error} />
+      <div className={`buttons ${styles.actions}`}>
+        <button type="submit" className="primary" disabled={action.busy || attachments.reading}>
+          {action.busy ? words.starting : runs > 1 ? words.startSeveral(runs) : words.start}
+        </button>
+        <button type="button" onClick={props.onClose}>
+          {words.cancel}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Start all sessions; gives their ids. Throws an error that says how many were started. */
+async function startAll(chosen: Choices, content: unknown): Promise<string[]> {
+  if (runsOf(chosen) > MOST_RUNS) throw new Error(words.tooManyRuns(MOST_RUNS));
+  if (runsOf(chosen) > 1 && content === undefined) throw new Error(words.needsPrompt);
+  const specs = specsOf(chosen, newId().slice(-5).toLowerCase());
+  const made: string[] = [];
+  for (const spec of specs) {
+    const session = newId();
+    try {
       await store.command({
         command: "session.create",
         spec,
         session,
-        ...(prompt ? { prompt, prompt_id: newId() } : {}),
+        ...(content === undefined ? {} : { prompt: content, prompt_id: newId() }),
       });
-      go(`/s/${session}`);
-      onClose();
-    });
-  };
+    } catch (failure) {
+      if (!made.length || !(failure instanceof Error)) throw failure;
+      throw new Error(words.startedSome(made.length, specs.length, failure.message));
+    }
+    made.push(session);
+  }
+  return made;
+}
+
+type Change = (given: Partial<Choices>) => void;
+
+function Place(props: {
+  chosen: Choices;
+  change: Change;
+  projects: readonly Project[];
+  recent: readonly string[];
+}) {
+  const { chosen, change, projects, recent } = props;
+  const [browsing, setBrowsing] = useState(false);
+  const owned = new Set(projects.map((one) => one.defaults.directory));
   return (
-    <Modal title="New session" onClose={onClose}>
-      <form
-        className={styles.form}
-        onSubmit={start}
-        onPaste={images.onPaste}
-        onDrop={images.onDrop}
-        onDragOver={(event) => event.preventDefault()}
-      >
-        <div className="columns">
-          <label className="field">
-            <span>Machine</span>
-            <select value={machine} onChange={(event) => setMachine(event.target.value)}>
-              {machineNames(there.value?.machines ?? []).map(([name, connected]) => (
-                <option key={name} value={name}>
-                  {connected ? name : `${name} (not connected)`}
-                </option>
-              ))}
-            </select>
-          </label>
-          {projects.length > 0 && (
-            <label className="field">
-              <span>Project</span>
-              <select value={project} onChange={(event) => chooseProject(event.target.value)}>
-                <option value="">none</option>
-                {projects.map((one) => (
-                  <option key={one.name}>{one.name}</option>
-                ))}
-              </select>
-            </label>
-          )}
-        </div>
-        <div className={styles.place}>
-          <label className="field">
-            <span>Directory</span>
-            <input
-              required
-              value={directory}
-              placeholder="/home/you/project"
-              spellCheck={false}
-              onChange={(event) => setDirectory(event.target.value)}
-            />
-          </label>
-          <button type="button" aria-expanded={browsing} onClick={() => setBrowsing(!browsing)}>
-            Browse
-          </button>
-        </div>
-        {browsing && (
-          <DirectoryBrowser
-            machine={machine}
-            at={directory || undefined}
-            onGo={(path) => setDirectory(path ?? "")}
-          />
-        )}
-        {!browsing && recent.length > 0 && (
-          <section className="buttons" aria-label="Recent folders">
-            {recent.map((folder) => (
+    <section className={styles.where} aria-label={words.where}>
+      {projects.length > 0 && (
+        <fieldset className={styles.chips}>
+          <legend className="visually-hidden">{words.projects}</legend>
+          {projects.map((one) => (
+            <button
+              key={one.name}
+              type="button"
+              title={one.defaults.directory}
+              aria-pressed={chosen.project === one.name}
+              onClick={() =>
+                change(
+                  chosen.project === one.name
+                    ? { project: "" }
+                    : {
+                        project: one.name,
+                        directory: one.defaults.directory,
+                        machine: one.defaults.machine ?? LOCAL,
+                      },
+                )
+              }
+            >
+              {one.name} <span className={styles.tag}>{words.project}</span>
+            </button>
+          ))}
+        </fieldset>
+      )}
+      {recent.length > 0 && (
+        <fieldset className={styles.chips}>
+          <legend className="visually-hidden">{words.recent}</legend>
+          {recent
+            .filter((folder) => !owned.has(folder))
+            .map((folder) => (
               <button
                 key={folder}
                 type="button"
-                className="small"
                 title={folder}
-                aria-pressed={folder === directory}
-                onClick={() => setDirectory(folder)}
+                aria-pressed={!chosen.project && folder === chosen.directory}
+                onClick={() => change({ directory: folder, project: "" })}
               >
                 {folder.split("/").filter(Boolean).at(-1) ?? "/"}
               </button>
             ))}
-          </section>
-        )}
+        </fieldset>
+      )}
+      <div className={styles.place}>
         <label className="field">
-          <span>First prompt</span>
-          <textarea name="prompt" rows={4} placeholder="What should the agent do?" />
+          <span>{words.directory}</span>
+          <input
+            required={!chosen.project}
+            value={chosen.directory}
+            placeholder={words.directoryPlaceholder}
+            spellCheck={false}
+            onChange={(event) => change({ directory: event.target.value })}
+          />
         </label>
-        <ImageList images={images} />
-        <AttachImage onFiles={images.add} />
-        <div className="columns">
-          <label className="field">
-            <span>Name</span>
-            <input name="name" placeholder="folder name" />
-          </label>
-          <label className="field">
-            <span>Worktree for branch</span>
-            <input name="worktree" placeholder="none" spellCheck={false} />
-          </label>
-          <label className="field">
-            <span>Model</span>
-            <input
-              name="model"
-              list="models"
-              placeholder={defaultOf("model", "Claude Code default")}
-            />
-          </label>
-          <Choice
-            name="mode"
-            label="Mode"
-            empty={defaultOf("mode", "Claude Code default")}
-            of={SAFE_MODES}
-            labels={MODES}
-          />
-          <Choice
-            name="effort"
-            label="Effort"
-            empty={defaultOf("effort", "Claude Code default")}
-            of={EFFORTS}
-          />
-          <label className="field">
-            <span>Budget in US dollars</span>
-            <input name="budget" type="number" min="0.01" step="0.01" placeholder="none" />
-          </label>
-          <Choice
-            name="policy"
-            label="Policy"
-            empty={defaultOf("policy", "hub default")}
-            of={there.value?.policies ?? []}
-          />
-          <Choice
-            name="sandbox"
-            label="Sandbox"
-            empty={
-              chosen?.sandbox?.mode ? `${chosen.sandbox.mode} (project default)` : "hub default"
-            }
-            of={Object.keys(SANDBOX_MODES)}
-            labels={SANDBOX_MODES}
-          />
-        </div>
-        <datalist id="models">
-          {MODELS.map((model) => (
-            <option key={model} value={model} />
-          ))}
-        </datalist>
-        <ErrorText error={action.error || there.error} />
-        <div className="buttons">
-          <button type="submit" className="primary" disabled={action.busy}>
-            {action.busy ? "Starting …" : "Start"}
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Modal>
+        <button type="button" aria-expanded={browsing} onClick={() => setBrowsing(!browsing)}>
+          {words.browse}
+        </button>
+      </div>
+      {browsing && (
+        <DirectoryBrowser
+          machine={chosen.machine}
+          at={chosen.directory || undefined}
+          onGo={(path) => change({ directory: path ?? "" })}
+        />
+      )}
+    </section>
   );
 }
 
-function Choice(props: {
-  name: string;
-  label: string;
-  empty: string;
-  of: readonly string[];
-  /** Words for the values; a value without one is shown as it is. */
-  labels?: Record<string, string>;
+function More(props: {
+  chosen: Choices;
+  change: Change;
+  machines: readonly Machine[];
+  policies: readonly string[];
+  project: Project | undefined;
 }) {
-  return (
+  const { chosen, change } = props;
+  const defaults = props.project?.defaults;
+  const defaultOf = (name: "model" | "mode" | "effort" | "policy", other: string): string =>
+    defaults?.[name] ? words.projectDefault(defaults[name]) : other;
+  const field = (name: keyof Choices, label: string, placeholder: string) => (
     <label className="field">
-      <span>{props.label}</span>
-      <select name={props.name} defaultValue="">
-        <option value="">{props.empty}</option>
-        {props.of.map((one) => (
+      <span>{label}</span>
+      <input
+        value={chosen[name]}
+        placeholder={placeholder}
+        spellCheck={false}
+        list={name === "model" ? "models" : undefined}
+        onChange={(event) => change({ [name]: event.target.value })}
+      />
+    </label>
+  );
+  const choice = (
+    name: keyof Choices,
+    label: string,
+    empty: string,
+    of: readonly string[],
+    labels: Record<string, string> = {},
+  ) => (
+    <label className="field">
+      <span>{label}</span>
+      <select value={chosen[name]} onChange={(event) => change({ [name]: event.target.value })}>
+        <option value="">{empty}</option>
+        {of.map((one) => (
           <option key={one} value={one}>
-            {lookup(props.labels ?? {}, one) ?? one}
+            {lookup(labels, one) ?? one}
           </option>
         ))}
       </select>
     </label>
   );
+  return (
+    <div className="columns">
+      <label className="field">
+        <span>{words.machine}</span>
+        <select
+          value={chosen.machine}
+          onChange={(event) => change({ machine: event.target.value })}
+        >
+          {machineNames(props.machines, chosen.machine).map(([name, connected]) => (
+            <option key={name} value={name}>
+              {connected ? name : words.notConnected(name)}
+            </option>
+          ))}
+        </select>
+      </label>
+      {field("name", words.name, words.folderName)}
+      {field("worktree", words.worktree, words.none)}
+      {field("model", words.model, defaultOf("model", words.cliDefault))}
+      {choice(
+        "mode",
+        words.mode,
+        defaultOf("mode", words.cliDefault),
+        SAFE_MODES,
+        text.session.modes,
+      )}
+      {choice("effort", words.effort, defaultOf("effort", words.cliDefault), EFFORTS)}
+      <label className="field">
+        <span>{words.budget}</span>
+        <input
+          type="number"
+          min="0.01"
+          step="0.01"
+          value={chosen.budget}
+          placeholder={words.none}
+          onChange={(event) => change({ budget: event.target.value })}
+        />
+      </label>
+      {choice("policy", words.policy, defaultOf("policy", words.hubDefault), props.policies)}
+      {choice(
+        "sandbox",
+        words.sandbox,
+        defaults?.sandbox?.mode ? words.projectDefault(defaults.sandbox.mode) : words.hubDefault,
+        Object.keys(SANDBOX_MODES),
+        SANDBOX_MODES,
+      )}
+      <datalist id="models">
+        {MODELS.map((model) => (
+          <option key={model} value={model} />
+        ))}
+      </datalist>
+    </div>
+  );
+}
+
+function Several({ chosen, change }: { chosen: Choices; change: Change }) {
+  return (
+    <fieldset className={styles.several}>
+      <legend>{words.several}</legend>
+      <p className="muted">{words.severalHint}</p>
+      <div className="columns">
+        <label className="field">
+          <span>{words.copies}</span>
+          <input
+            type="number"
+            min="1"
+            max={MOST_RUNS}
+            value={chosen.copies}
+            onChange={(event) => change({ copies: event.target.value })}
+          />
+        </label>
+        <label className="field">
+          <span>{words.models}</span>
+          <input
+            value={chosen.models}
+            placeholder={words.modelsPlaceholder}
+            spellCheck={false}
+            onChange={(event) => change({ models: event.target.value })}
+          />
+        </label>
+      </div>
+    </fieldset>
+  );
 }
 
 /** The machines by name, this one first, and whether each is connected. */
-function machineNames(machines: readonly Machine[]): [string, boolean][] {
+function machineNames(machines: readonly Machine[], chosen: string): [string, boolean][] {
   const others = machines.filter((machine) => machine.name !== LOCAL);
   const local = machines.find((machine) => machine.name === LOCAL);
-  return [
+  const known: [string, boolean][] = [
     [LOCAL, local?.connected ?? true],
     ...others.map((machine): [string, boolean] => [machine.name, machine.connected]),
   ];
-}
-
-function recentFolders(sessions: Sessions, machine: string): string[] {
-  const newest = [...sessions.values()]
-    .filter((session) => (session.machine ?? LOCAL) === machine)
-    .sort((a, b) => b.updated - a.updated);
-  return [...new Set(newest.map((session) => session.spec.directory || folderOf(session)))].slice(
-    0,
-    RECENT,
-  );
+  return known.some(([name]) => name === chosen) ? known : [...known, [chosen, false]];
 }

@@ -1,25 +1,9 @@
-import { useCallback, useState } from "react";
+import { useObservable } from "../state/observable";
+import { personal } from "../state/personal";
 
-const PINS = "quarterdeck.pins";
+const toggle = (session: string): void => personal.togglePin(session);
 
-function read(): ReadonlySet<string> {
-  try {
-    return new Set(JSON.parse(localStorage.getItem(PINS) ?? "[]") as string[]);
-  } catch {
-    return new Set();
-  }
-}
-
-/** The sessions that this browser keeps at the top, and the way to pin or unpin one. */
+/** The sessions that this person keeps at the top, and the way to pin or unpin one. */
 export function usePins(): [ReadonlySet<string>, (session: string) => void] {
-  const [pins, setPins] = useState(read);
-  const toggle = useCallback((session: string) => {
-    setPins((before) => {
-      const next = new Set(before);
-      if (!next.delete(session)) next.add(session);
-      localStorage.setItem(PINS, JSON.stringify([...next]));
-      return next;
-    });
-  }, []);
-  return [pins, toggle];
+  return [useObservable(personal.pins, (state) => state.pinned), toggle];
 }

@@ -5,12 +5,16 @@ export interface UnsentPrompt {
   session: string;
   id: string;
   content: unknown;
+  /** It is for the running turn. */
+  steer?: boolean;
   error?: string;
 }
 export type UnsentPrompts = Readonly<Record<string, UnsentPrompt>>;
 
 const UNSENT = "quarterdeck.unsent";
-const DRAFT = "quarterdeck.draft.";
+export const DRAFT_PREFIX = "quarterdeck.draft.";
+/** The prompts that were sent from this browser. */
+export const HISTORY = "quarterdeck.history";
 
 export function loadUnsent(): UnsentPrompts {
   try {
@@ -47,18 +51,19 @@ function store(prompts: UnsentPrompts): void {
 /** Remove all that a person typed: the next one at this browser must not find it. */
 export function forgetTyped(): void {
   for (const key of Object.keys(localStorage))
-    if (key === UNSENT || key.startsWith(DRAFT)) localStorage.removeItem(key);
+    if (key === UNSENT || key === HISTORY || key.startsWith(DRAFT_PREFIX))
+      localStorage.removeItem(key);
 }
 
 /** The text in a session's composer, for the next time that it is opened. */
 export function loadDraft(session: string): string {
-  return localStorage.getItem(DRAFT + session) ?? "";
+  return localStorage.getItem(DRAFT_PREFIX + session) ?? "";
 }
 
 export function saveDraft(session: string, text: string): void {
   try {
-    if (text) localStorage.setItem(DRAFT + session, text);
-    else localStorage.removeItem(DRAFT + session);
+    if (text) localStorage.setItem(DRAFT_PREFIX + session, text);
+    else localStorage.removeItem(DRAFT_PREFIX + session);
   } catch {
     // As above.
   }

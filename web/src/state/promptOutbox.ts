@@ -14,16 +14,21 @@ export class PromptOutbox {
     private readonly stream: Stream,
   ) {}
 
-  async send(session: string, id: string, content: unknown): Promise<void> {
+  /** Send a prompt; with `steer` into the running turn. */
+  async send(session: string, id: string, content: unknown, steer = false): Promise<void> {
     if (this.inFlight.has(id)) return; // the stream retries it after a reconnect
     this.inFlight.add(id);
-    this.save({ session, id, content });
+    const prompt: UnsentPrompt = { session, id, content, ...(steer ? { steer } : {}) };
+    this.save(prompt);
     try {
-      await this.stream.command({ command: "prompt.send", session, prompt: id, content }, id);
+      await this.stream.command(
+        { command: "prompt.send", session, prompt: id, content, ...(steer ? { steer } : {}) },
+        id,
+      );
       this.remove(id);
     } catch (error) {
       if (error instanceof ApiError && error.code === "withdrawn") return;
-      this.save({ session, id, content, error: errorText(error) });
+      this.save({ ...prompt, error: errorText(error) });
     } finally {
       this.inFlight.delete(id);
     }
@@ -37,8 +42,8 @@ export class PromptOutbox {
 
   /** Send what an earlier page or connection has left. What the hub refused waits for a person. */
   resend(): void {
-    for (const { session, id, content, error } of Object.values(this.state.get().unsent)) {
-      if (!error) void this.send(session, id, content);
+    for (const { session, id, content, steer, error } of Object.values(this.state.get().unsent)) {
+      if (!error) void this.send(session, id, content, steer);
     }
   }
 

@@ -1,7 +1,9 @@
-// Up to which event each session has been read in this browser. Kept in the browser's storage.
+// Up to which event each session has been read. Kept in the browser's storage, and by the hub for the
+// person's other devices.
 import type { AppState } from "./appState";
 import { lookup } from "./lookup";
 import type { Slice } from "./observable";
+import { personal } from "./personal";
 
 export type ReadMarks = Readonly<Record<string, number>>;
 
@@ -41,7 +43,21 @@ export function markRead(
   const { read } = state.get();
   const last = lastSeq(state.get(), session);
   if (last === undefined || lookup(read, session) === last) return;
-  const next = { ...read, [session]: last };
+  keep(state, session, last);
+  personal.read(session, last);
+}
+
+/** Another device has shown the session up to this event. */
+export function readElsewhere(
+  state: Slice<Pick<AppState, "read">>,
+  session: string,
+  seq: number,
+): void {
+  if (seq > (lookup(state.get().read, session) ?? 0)) keep(state, session, seq);
+}
+
+function keep(state: Slice<Pick<AppState, "read">>, session: string, seq: number): void {
+  const next = { ...state.get().read, [session]: seq };
   state.set({ read: next });
   localStorage.setItem(KEY, JSON.stringify(next));
 }

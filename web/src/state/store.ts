@@ -10,8 +10,9 @@ import { Asks } from "./asks";
 import { LiveText } from "./liveText";
 import { Observable, useObservable } from "./observable";
 import { OpenSessions } from "./openSessions";
+import { personal } from "./personal";
 import { PromptOutbox } from "./promptOutbox";
-import { markRead } from "./readMarks";
+import { markRead, readElsewhere } from "./readMarks";
 import { SessionList } from "./sessionList";
 
 export class Store {
@@ -55,6 +56,7 @@ export class Store {
       }
     }
     this.stream.start();
+    personal.start((session, seq) => readElsewhere(this.state, session, seq));
     window.addEventListener("pagehide", this.asks.sendAllHeld);
     document.addEventListener("visibilitychange", this.hidden);
   }
@@ -67,6 +69,7 @@ export class Store {
     window.removeEventListener("pagehide", this.asks.sendAllHeld);
     document.removeEventListener("visibilitychange", this.hidden);
     this.stream.stop();
+    personal.stop();
   }
 
   command(command: Command): Promise<Outcome> {

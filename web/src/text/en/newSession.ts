@@ -1,3 +1,103 @@
-/** Texts of the web app: newSession. */
+/** Texts of the web app: starting, continuing and comparing sessions. */
 
-export const newSession = {};
+export const newSession = {
+  title: "New session",
+  ways: "How to begin",
+  fresh: "New",
+  continued: "Continue from disk",
+  prompt: "First prompt",
+  promptPlaceholder: "What should the agent do?",
+  where: "Where",
+  projects: "Projects",
+  recent: "Recent folders",
+  project: "project",
+  directory: "Directory",
+  directoryPlaceholder: "/home/you/project",
+  browse: "Browse",
+  more: "More",
+  machine: "Machine",
+  notConnected: (name: string) => `${name} (not connected)`,
+  name: "Name",
+  folderName: "folder name",
+  worktree: "Worktree for branch",
+  none: "none",
+  model: "Model",
+  mode: "Mode",
+  effort: "Effort",
+  budget: "Budget in US dollars",
+  policy: "Policy",
+  sandbox: "Sandbox",
+  cliDefault: "Claude Code default",
+  hubDefault: "hub default",
+  projectDefault: (value: string) => `${value} (project default)`,
+  start: "Start",
+  startSeveral: (count: number) => `Start ${count} sessions`,
+  starting: "Starting …",
+  cancel: "Cancel",
+
+  // several
+  several: "Several at once",
+  severalHint:
+    "The same prompt for each, in a worktree of its own, so that no session changes the files of another.",
+  copies: "Sessions for each model",
+  models: "Models to compare",
+  modelsPlaceholder: "opus, sonnet",
+  tooManyRuns: (most: number) => `At most ${most} sessions at once.`,
+  needsPrompt: "Several sessions need a first prompt.",
+  startedSome: (done: number, all: number, error: string) =>
+    `${done} of ${all} sessions were started, then: ${error}`,
+
+  // templates
+  templates: "Templates",
+  useTemplate: (name: string) => `Use the template ${name}`,
+  removeTemplate: (name: string) => `Delete the template ${name}`,
+  saveTemplate: "Save as template",
+  templateName: "Name of the template",
+  shareTemplate: "Share with everybody",
+  sharedBy: (by: string) => `shared by ${by}`,
+  savedTemplate: "Saved.",
+  templateSets: "This template sets more than the place. Look at “More” before you start.",
+
+  // folders
+  up: "Up",
+  folders: "Folders",
+  allowedFolders: "Allowed folders",
+  noFolders: "No subfolders.",
+  git: "git",
+  typePath: (more: string) => `${more}; type the path.`,
+  moreFolder: "more folder",
+
+  // continue
+  diskHint:
+    "Conversations that Claude Code has on the disk of the machine. End one in its terminal before you continue it here.",
+  filter: "Filter",
+  noDisk: "No conversation was found.",
+  known: "open here",
+  importIt: "Import",
+  continueIt: "Continue",
+  importAll: "Import all",
+  imported: (count: string) => `${count} imported.`,
+  moreOnDisk: "There are older ones. They can be imported with “quarterdeck import”.",
+  noDirectory: "Its folder is unknown.",
+  conversations: "Conversations on disk",
+
+  // compare
+  compare: "Compare sessions",
+  compareEmpty:
+    "Choose sessions to compare: start several at once, or add their ids to the address.",
+  missing: "This session does not exist, or was deleted.",
+  branch: "Branch",
+  cost: "Cost",
+  tokens: "Tokens",
+  turns: "Turns",
+  time: "Time",
+  changes: "Changes",
+  files: "file",
+  noChanges: "none",
+  noRepository: "not known",
+  lastAnswer: "Last answer",
+  noAnswer: "No answer yet.",
+  openSession: "Open",
+  seeChanges: "See the changes",
+  cheapest: "cheapest",
+};
