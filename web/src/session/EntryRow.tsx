@@ -2,6 +2,7 @@ import { Check, Copy, Link2 } from "lucide-react";
 import { memo, useContext, useState } from "react";
 import { AskCard } from "../asks/AskCard";
 import { Markdown } from "../markdown/Markdown";
+import { PromptActions } from "../rewind/PromptActions";
 import { useLiveText } from "../state/liveText";
 import { lookup } from "../state/lookup";
 import { store } from "../state/store";
@@ -152,6 +153,7 @@ function Thinking({ entry }: { entry: ThinkingEntry }) {
 }
 
 function Prompt({ entry }: { entry: PromptEntry }) {
+  const session = useContext(OpenSession);
   return (
     <article className={styles.prompt} data-stage={entry.stage}>
       <header>
@@ -161,6 +163,9 @@ function Prompt({ entry }: { entry: PromptEntry }) {
         </time>
         {entry.stage === "queued" && <span className="stage">{text.story.queued}</span>}
         {entry.stage === "cancelled" && <span className="stage">{text.story.cancelled}</span>}
+        {session && entry.stage !== "queued" && entry.stage !== "cancelled" && (
+          <PromptActions session={session} prompt={entry.id} words={entry.text} />
+        )}
       </header>
       <p>{entry.text}</p>
       {entry.images.map((image) => (

@@ -74,9 +74,14 @@ export function languageOf(name: string | undefined): Language | undefined {
 }
 
 /** The tokens of each line; empty for a language that is not supported. */
-export async function highlight(code: string, name: string, stop: AbortSignal): Promise<Piece[][]> {
+export async function highlight(
+  code: string,
+  name: string,
+  stop: AbortSignal,
+  longest = LONGEST,
+): Promise<Piece[][]> {
   const language = languageOf(name);
-  if (!language || code.length > LONGEST) return [];
+  if (!language || code.length > longest) return [];
   const core = await highlighter();
   await core.loadLanguage(LANGUAGES[language]());
   const lines = code.split("\n");

@@ -1,5 +1,6 @@
 // One pass over events: how each of them changes a story. `story.ts` defines what a story is.
 import type { EventOf, HubEvent, Stored } from "../api/types";
+import { text as words } from "../text";
 import {
   causeOf,
   commandIn,
@@ -158,6 +159,14 @@ export class StoryFold {
           "plain",
           event.text || `${event.branch}: ${event.action} by ${event.by}.`,
         );
+      case "folder.changed":
+        return this.draft.note("plain", `${event.text} (${event.by})`);
+      case "session.rewound": {
+        const { rewoundFiles, rewoundConversation, rewoundBoth, rewound } = words.changes;
+        const both = event.files && event.conversation;
+        const what = both ? rewoundBoth : event.files ? rewoundFiles : rewoundConversation;
+        return this.draft.note("warn", rewound(event.by, what));
+      }
       case "session.renamed":
         return this.draft.mark(`renamed to “${event.name}” by ${event.by}`);
       case "noted":

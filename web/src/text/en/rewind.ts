@@ -1,3 +1,68 @@
-/** Texts of the web app: rewind. */
+/** Texts of the web app: going back to a prompt, forks, checkpoints, comparing forks. */
+import { plural } from "../../ui/format";
 
-export const rewind = {};
+export const rewind = {
+  actions: "What to do with this prompt",
+  edit: "Edit and send again …",
+  editHint: "in a fork, or here after going back",
+  fork: "Fork here",
+  forkHint: "a new session that has not seen this prompt",
+  files: "Rewind files …",
+  filesHint: "to before this prompt",
+  conversation: "Rewind conversation …",
+  conversationHint: "to before this prompt",
+  both: "Rewind both …",
+  copy: "Copy prompt",
+  notHere: (version: string | null) =>
+    version
+      ? `Claude Code ${version} cannot; 2.1.200 and later can`
+      : "needs Claude Code 2.1.200 or later",
+  notRunning: "The agent must run for this: resume the session first.",
+  titles: {
+    files: "Rewind the files?",
+    conversation: "Rewind the conversation?",
+    both: "Rewind files and conversation?",
+  },
+  looking: "Looking at what would change …",
+  wouldChange: (count: number, insertions: number, deletions: number) =>
+    `${plural(count, "file")} will be put back (+${insertions} −${deletions}):`,
+  nothingChanges: "No file is different from then: the files stay as they are.",
+  filesCannot: (why: string) => `The files cannot go back: ${why}`,
+  conversationWill: "The agent forgets this prompt and everything after it. The story stays here.",
+  conversationCannot: (why: string) => `The conversation cannot go back: ${why}`,
+  shellWarning:
+    "The CLI keeps checkpoints of files that its own tools edit. What shell commands did to other files stays.",
+  go: "Rewind",
+  done: "Done. The story says what was put back.",
+
+  editTitle: "Edit and send again",
+  editField: "Prompt",
+  where: "Where it is sent",
+  inFork: "In a fork",
+  inForkHint: "this session stays as it is",
+  here: "Here",
+  hereHint: "after the conversation has gone back to before the prompt",
+  alsoFiles: "Put the files back, too",
+  send: "Send",
+
+  checkpoints: "Checkpoints",
+  checkpointsHint: "Each prompt is a point to go back to, newest first.",
+  none: "No prompt was sent from here yet.",
+  gone: "rewound",
+  earlier: "earlier conversation",
+  steered: "sent into a running turn",
+  forks: "Forks",
+  noForks: "This session has no forks.",
+  forkOf: "Fork of",
+  compare: "Compare",
+  compareTitle: "Compare forks",
+  comparedWith: (name: string) => `Compare with ${name}`,
+  sameFolder:
+    "Both sessions work in the same folder: they have the same changes. Forks with worktrees of their own differ.",
+  onlyIn: (name: string) => `only in ${name}`,
+  inBoth: "in both",
+  same: "the same change in both",
+  noChange: "No change here.",
+  missing: "One of the sessions does not exist.",
+  chooseFile: "Choose a file to compare it.",
+};

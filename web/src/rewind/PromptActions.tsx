@@ -1,0 +1,115 @@
+import {
+  Copy,
+  EllipsisVertical,
+  FileClock,
+  GitFork,
+  History,
+  MessageSquareX,
+  PencilLine,
+} from "lucide-react";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { useAppState, useRights } from "../state/store";
+import { text } from "../text";
+import { ErrorText } from "../ui/ErrorText";
+import { Icon } from "../ui/Icon";
+import { Menu, MenuItem, MenuLine } from "../ui/Menu";
+import { useAction } from "../ui/useAction";
+import { forkBefore, goesBackInPlace, type Wish } from "./api";
+import { EditDialog } from "./EditDialog";
+import { RewindDialog } from "./RewindDialog";
+import styles from "./rewind.module.css";
+
+const words = text.rewind;
+
+/** What can be done with a prompt of the story: send it again, fork, go back. */
+export function PromptActions(props: { session: string; prompt: string; words: string }) {
+  const { session: id, prompt } = props;
+  const session = useAppState((state) => state.sessions.get(id));
+  const rights = useRights();
+  const [, go] = useLocation();
+  const action = useAction();
+  const [wish, setWish] = useState<Wish>();
+  const [editing, setEditing] = useState(false);
+  if (!session) return null;
+  const inPlace = goesBackInPlace(session.version);
+  const running = session.run !== null;
+  const mayFork = rights.includes("manage");
+  const fork = (): void =>
+    void action.run(async () => {
+      go(`/s/${encodeURIComponent(await forkBefore(id, prompt))}`);
+    });
+  const cannot = running ? words.notHere(session.version ?? null) : words.notRunning;
+  const filesHint = running ? words.filesHint : words.notRunning;
+  const talkHint = running && inPlace ? words.conversationHint : cannot;
+  return (
+    <span className={styles.actions}>
+      <Menu
+        label={words.actions}
+        triggerClass={`ghost small icon-button ${styles.trigger}`}
+        trigger={<Icon of={EllipsisVertical} />}
+      >
+        {rights.includes("steer") && (
+          <>
+            <MenuItem
+              icon={PencilLine}
+              hint={words.editHint}
+              disabled={!mayFork && !(inPlace && running)}
+              onSelect={() => setEditing(true)}
+            >
+              {words.edit}
+            </MenuItem>
+            {mayFork && (
+              <MenuItem icon={GitFork} hint={words.forkHint} onSelect={fork}>
+                {words.fork}
+              </MenuItem>
+            )}
+            <MenuLine />
+            <MenuItem
+              icon={FileClock}
+              hint={filesHint}
+              disabled={!running}
+              onSelect={() => setWish({ files: true, conversation: false })}
+            >
+              {words.files}
+            </MenuItem>
+            <MenuItem
+              icon={MessageSquareX}
+              hint={talkHint}
+              disabled={!running || !inPlace}
+              onSelect={() => setWish({ files: false, conversation: true })}
+            >
+              {words.conversation}
+            </MenuItem>
+            <MenuItem
+              icon={History}
+              hint={talkHint}
+              disabled={!running || !inPlace}
+              onSelect={() => setWish({ files: true, conversation: true })}
+            >
+              {words.both}
+            </MenuItem>
+            <MenuLine />
+          </>
+        )}
+        <MenuItem icon={Copy} onSelect={() => void navigator.clipboard?.writeText(props.words)}>
+          {words.copy}
+        </MenuItem>
+      </Menu>
+      <ErrorText error={action.error} />
+      {wish && (
+        <RewindDialog session={id} prompt={prompt} wish={wish} onClose={() => setWish(undefined)} />
+      )}
+      {editing && (
+        <EditDialog
+          session={id}
+          prompt={prompt}
+          words={props.words}
+          inPlace={inPlace && running}
+          mayFork={mayFork}
+          onClose={() => setEditing(false)}
+        />
+      )}
+    </span>
+  );
+}

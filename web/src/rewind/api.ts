@@ -1,0 +1,53 @@
+// Going back and forking, by the hub's commands.
+import type { components } from "../api/schema";
+import { store } from "../state/store";
+
+export type Checkpoint = components["schemas"]["Checkpoint"];
+export type CheckpointList = components["schemas"]["CheckpointList"];
+export interface Rewound {
+  files?: boolean;
+  files_problem?: string;
+  changed?: string[];
+  insertions?: number;
+  deletions?: number;
+  conversation?: boolean;
+  conversation_problem?: string;
+}
+export interface Wish {
+  files: boolean;
+  conversation: boolean;
+}
+
+/** Go back to before a prompt, or only ask what would change. */
+export async function rewind(
+  session: string,
+  prompt: string,
+  wish: Wish,
+  dryRun: boolean,
+): Promise<Rewound> {
+  const done = await store.command({
+    command: "session.rewind",
+    session,
+    prompt,
+    ...wish,
+    dry_run: dryRun,
+  });
+  return (done.answer ?? {}) as Rewound;
+}
+
+/** A new session that has not seen a prompt; gives its id. */
+export async function forkBefore(session: string, prompt: string, name?: string): Promise<string> {
+  const made = await store.command({
+    command: "session.fork",
+    session,
+    before: prompt,
+    ...(name ? { name } : {}),
+  });
+  return made.session;
+}
+
+/** Whether this version of the CLI goes back with its conversation in place. */
+export function goesBackInPlace(version: string | null | undefined): boolean {
+  const [major = 0, minor = 0, patch = 0] = (version ?? "").split(".").map(Number);
+  return major > 2 || (major === 2 && (minor > 1 || (minor === 1 && patch >= 200)));
+}
