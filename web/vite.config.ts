@@ -1,9 +1,22 @@
+import { readFileSync } from "node:fs";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
 // The deck is built into the Python package; `make run` serves it from there.
 export default defineConfig({
-  plugins: [react()],
+  plugins: [
+    react(),
+    {
+      // Diagrams are drawn in a frame without an origin, which can load plain scripts only.
+      name: "mermaid",
+      generateBundle() {
+        const source = readFileSync(
+          new URL("node_modules/mermaid/dist/mermaid.min.js", import.meta.url),
+        );
+        this.emitFile({ type: "asset", fileName: "diagram/mermaid.js", source });
+      },
+    },
+  ],
   build: {
     outDir: "../src/quarterdeck/fronts/http/deck",
     emptyOutDir: true,

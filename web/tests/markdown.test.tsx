@@ -2,6 +2,8 @@ import { act } from "react";
 import { createRoot } from "react-dom/client";
 import { describe, expect, it, vi } from "vitest";
 import { finish, grow, NO_SESSIONS, type Parsed, parse, sliced } from "../src/markdown/blocks";
+import { cleanDrawing } from "../src/markdown/drawDiagram";
+import { fileAddress, localFile } from "../src/markdown/localLink";
 import { Markdown } from "../src/markdown/Markdown";
 import { isTame, LONGEST, slicesOf } from "../src/markdown/slices";
 
@@ -249,5 +251,100 @@ describe("a long text", () => {
       { timeout: 50_000 },
     );
     expect(place.textContent).toContain("Part 39");
+  });
+});
+
+describe("maths", () => {
+  const formulas = (text: string): unknown[] => {
+    const found: unknown[] = [];
+    const look = (node: {
+      type: string;
+      value?: string;
+      display?: boolean;
+      children?: never[];
+    }) => {
+      if (node.type === "inlineMath") found.push([node.value, node.display]);
+      for (const child of node.children ?? []) look(child);
+    };
+    for (const block of parse(text).blocks) look(block.node as never);
+    return found;
+  };
+
+  it("is found between its marks", () => {
+    expect(formulas("so $a_1*b_1 = c*d$ holds")).toEqual([["a_1*b_1 = c*d", false]]);
+    expect(formulas("$$\n\\int_0^1 x\\,dx\n$$")).toEqual([["\\int_0^1 x\\,dx", true]]);
+    expect(formulas("\\(x^2\\) and \\[ y = 1 \\]")).toEqual([
+      ["x^2", false],
+      ["y = 1", true],
+    ]);
+    expect(formulas("**$x$**")).toEqual([["x", false]]);
+  });
+
+  it("is neither money nor a shell's variable", () => {
+    for (const text of [
+      "it costs $5, or $10 a day",
+      "between $5-$10",
+      "$HOME/bin:$PATH",
+      "a $ b $ c",
+      "`$x^2$`",
+      "US$x_1$y",
+      "$ x^2 $",
+      "\\[not closed",
+      "$x^2",
+    ]) {
+      expect(formulas(text), text).toEqual([]);
+    }
+  });
+
+  it("takes no time in a text that is nothing but marks", () => {
+    const start = performance.now();
+    for (const mark of ["$", "$x", "\\(", "$$ ", "$a^", "\\[\\]"]) parse(mark.repeat(5000));
+    expect(performance.now() - start).toBeLessThan(5000);
+  });
+
+  it("is drawn as MathML of known elements, and its source is kept where a person decides", async () => {
+    const place = document.createElement("div");
+    const root = createRoot(place);
+    const formula = "$\\frac{a}{b} + \\href{javascript:alert(1)}{x}$ and $x^2$";
+    await act(async () => root.render(<Markdown text={formula} />));
+    await vi.waitFor(() => expect(place.querySelector("math msup")).not.toBeNull());
+    expect(place.querySelector("math")?.outerHTML).not.toContain("javascript:alert");
+    expect(place.querySelector("a, annotation, style")).toBeNull();
+    await act(async () => root.render(<Markdown text="$x^2$" careful />));
+    expect(place.textContent).toBe("$x^2$");
+    await act(async () => root.unmount());
+  });
+});
+
+describe("a link to a file", () => {
+  it("opens the file of the session", () => {
+    expect(localFile("src/app.py")).toEqual({ path: "src/app.py" });
+    expect(localFile("src/app.py:12")).toEqual({ path: "src/app.py", line: 12 });
+    expect(localFile("src/app.py:12:5")).toEqual({ path: "src/app.py", line: 12 });
+    expect(localFile("./a%20b.md#L7-L9")).toEqual({ path: "./a b.md", line: 7 });
+    expect(localFile("file:///srv/shop/a.py")).toEqual({ path: "/srv/shop/a.py" });
+    expect(localFile("app.py:3")).toEqual({ path: "app.py", line: 3 });
+    expect(fileAddress("s 1", { path: "a&b.py", line: 3 })).toBe(
+      "/s/s%201?panel=files&path=a%26b.py&line=3",
+    );
+  });
+
+  it("is no address of elsewhere", () => {
+    for (const to of ["javascript:alert(1)", "data:text/html,x", "//evil.example/x", "#part", ""]) {
+      expect(localFile(to), to).toBeUndefined();
+    }
+  });
+});
+
+describe("the drawing of a diagram", () => {
+  it("has neither scripts nor HTML nor links in it", () => {
+    const hostile = `<svg xmlns="http://www.w3.org/2000/svg" onload="hurt()"><script>hurt()</script>
+      <foreignObject><div xmlns="http://www.w3.org/1999/xhtml">x</div></foreignObject>
+      <a href="https://evil.example/"><text onclick="hurt()">label</text></a>
+      <image href="https://evil.example/pixel.png"/></svg>`;
+    const clean = cleanDrawing(hostile);
+    expect(clean).toContain("label");
+    expect(clean).not.toMatch(/hurt|evil|foreignObject|script/);
+    expect(() => cleanDrawing("<p>no picture</p>")).toThrow();
   });
 });

@@ -9,9 +9,15 @@ import {
   useReducer,
   useRef,
 } from "react";
+import { Link } from "wouter";
 import { CodeBlock } from "../session/CodeBlock";
+import { OpenSession } from "../session/relativePath";
+import { text } from "../text";
 import { Marked } from "../ui/Marked";
 import { type Block, finishing, grow, NO_SESSIONS, type Parsed, sliced } from "./blocks";
+import { Diagram, LONGEST_DIAGRAM } from "./Diagram";
+import { Formula } from "./Formula";
+import { fileAddress, localFile } from "./localLink";
 import styles from "./markdown.module.css";
 
 // An agent's text is untrusted. HTML in it is left out, links open in another tab and show their
@@ -23,6 +29,8 @@ const DEEPEST = 20;
 
 /** Whether a person decides by the text: then nothing in it may be hidden. */
 const Careful = createContext(false);
+/** Whether the text is still being generated: what is not complete is not drawn. */
+const Live = createContext(false);
 
 /** Markdown, complete or still being generated. With `careful`, also the parts that Markdown hides. */
 export const Markdown = memo(function Markdown(props: {
@@ -30,15 +38,17 @@ export const Markdown = memo(function Markdown(props: {
   live?: boolean;
   careful?: boolean;
 }) {
-  const { text, live = false } = props;
-  const blocks = useBlocks(text, live);
+  const { live = false } = props;
+  const blocks = useBlocks(props.text, live);
   return (
     <Careful value={props.careful ?? false}>
-      <div className={styles.prose} data-live={live || undefined}>
-        {blocks.map((block) => (
-          <Drawn key={block.start} node={block.node} />
-        ))}
-      </div>
+      <Live value={live}>
+        <div className={styles.prose} data-live={live || undefined}>
+          {blocks.map((block) => (
+            <Drawn key={block.start} node={block.node} />
+          ))}
+        </div>
+      </Live>
     </Careful>
   );
 });
@@ -115,9 +125,11 @@ function drawn(node: Nodes, depth: number): ReactNode {
       return (
         <>
           {node.meta && <Hidden text={node.meta} />}
-          <CodeBlock code={node.value} language={node.lang ?? undefined} />
+          <Code code={node.value} language={node.lang ?? undefined} />
         </>
       );
+    case "inlineMath":
+      return <Maths source={node.value} display={node.display} />;
     case "link":
       return (
         <Away to={node.url} title={node.title} text={plain(node)}>
@@ -127,7 +139,7 @@ function drawn(node: Nodes, depth: number): ReactNode {
     case "image":
       return (
         <Away to={node.url} title={node.title} text={node.alt ?? ""}>
-          {node.alt ? <Words text={node.alt} /> : SAFE.test(node.url) ? "picture" : ""}
+          {node.alt ? <Words text={node.alt} /> : SAFE.test(node.url) ? text.markdown.picture : ""}
         </Away>
       );
     case "blockquote":
@@ -143,7 +155,7 @@ function drawn(node: Nodes, depth: number): ReactNode {
     case "footnoteDefinition":
       return (
         <section className={styles.footnote}>
-          <sup>[{node.label ?? node.identifier}]</sup> {all(node.children, below)}
+          <sup>[{node.label ?? node.identifier}]</sup> <div>{all(node.children, below)}</div>
         </section>
       );
     case "html":
@@ -155,18 +167,36 @@ function drawn(node: Nodes, depth: number): ReactNode {
   }
 }
 
-function Words({ text }: { text: string }): ReactNode {
-  return useContext(Careful) ? <Marked text={text} /> : text;
+/** Code; diagrams and formulas are drawn, except where a person decides by the text. */
+function Code({ code, language }: { code: string; language: string | undefined }): ReactNode {
+  const careful = useContext(Careful);
+  const live = useContext(Live);
+  if (!careful && !live && language === "mermaid" && code.length <= LONGEST_DIAGRAM) {
+    return <Diagram source={code} />;
+  }
+  if (!careful && !live && (language === "math" || language === "latex")) {
+    return <Formula source={code} display />;
+  }
+  return <CodeBlock code={code} language={language} />;
+}
+
+function Maths({ source, display }: { source: string; display: boolean }): ReactNode {
+  if (useContext(Careful)) return <Words text={display ? `$$${source}$$` : `$${source}$`} />;
+  return <Formula source={source} display={display} />;
+}
+
+function Words(props: { text: string }): ReactNode {
+  return useContext(Careful) ? <Marked text={props.text} /> : props.text;
 }
 
 /** A part of the source that Markdown does not display, such as HTML. */
-function Hidden({ text }: { text: string }): ReactNode {
+function Hidden({ text: hidden }: { text: string }): ReactNode {
   if (!useContext(Careful)) return null;
   return (
     <>
       {" "}
       <code className={styles.rawHtml}>
-        <Marked text={text} code />
+        <Marked text={hidden} code />
       </code>
     </>
   );
@@ -212,6 +242,18 @@ function Away(props: AwayProps) {
   const { to, children } = props;
   const other = otherHost(props.text, to);
   const hidden = <Hidden text={[to, props.title].filter(Boolean).join(" ")} />;
+  const file = SAFE.test(to) ? undefined : localFile(to);
+  const session = useContext(OpenSession);
+  if (file && session) {
+    return (
+      <>
+        <Link href={fileAddress(session, file)} title={to}>
+          {children}
+        </Link>
+        {hidden}
+      </>
+    );
+  }
   if (!SAFE.test(to)) {
     return (
       <span>
@@ -225,7 +267,7 @@ function Away(props: AwayProps) {
       <a href={to} target="_blank" rel="noopener noreferrer nofollow" title={to}>
         {children}
       </a>
-      {other ? <span className={styles.leads}> (leads to {other})</span> : null}
+      {other ? <span className={styles.leads}> {text.markdown.leadsTo(other)}</span> : null}
       {hidden}
     </>
   );
@@ -255,7 +297,7 @@ function Check({ done }: { done: boolean }) {
   return (
     <>
       <span aria-hidden="true">{done ? "✓" : "○"}</span>
-      <span className="visually-hidden">{done ? "done:" : "to do:"}</span>{" "}
+      <span className="visually-hidden">{done ? text.markdown.done : text.markdown.toDo}</span>{" "}
     </>
   );
 }

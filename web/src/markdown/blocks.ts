@@ -7,6 +7,7 @@ import { fromMarkdown } from "mdast-util-from-markdown";
 import { gfmFromMarkdown } from "mdast-util-gfm";
 import { gfm } from "micromark-extension-gfm";
 import remend from "remend";
+import { maths, mathsFromMarkdown } from "./maths";
 import { isTame, LONGEST, LONGEST_LIVE, slicesOf } from "./slices";
 
 declare module "mdast" {
@@ -143,8 +144,8 @@ function blocksIn(text: string, given: string, at: number): Block[] {
 }
 
 const MICROMARK = {
-  extensions: [gfm({ singleTilde: false })],
-  mdastExtensions: [gfmFromMarkdown()],
+  extensions: [gfm({ singleTilde: false }), maths],
+  mdastExtensions: [gfmFromMarkdown(), mathsFromMarkdown],
 };
 
 function tree(text: string): Root {

@@ -26,6 +26,9 @@ export function LiveRow(props: { session: Session; story: Story; writing: boolea
   return (
     <div className={styles.live} data-state={session.state} data-live-row>
       <span className={styles.pulse} aria-hidden="true" />
+      <span className={styles.elapsed} role="timer">
+        {elapsed(now - began)}
+      </span>
       <span className={styles.what}>
         {wordsOf(session, props.writing)}
         {what && (
@@ -33,11 +36,10 @@ export function LiveRow(props: { session: Session; story: Story; writing: boolea
             : <Marked text={what} code />
           </>
         )}
+        {waited > 1000 && ` · ${text.story.live.waited(waited)}`}
       </span>
-      <span className={styles.numbers}>
-        <span role="timer">{elapsed(now - began)}</span>
-        {used > 0 && <span>{text.story.tokens(used)}</span>}
-        {waited > 1000 && <span>{text.story.live.waited(waited)}</span>}
+      <span className={styles.tokens}>{used > 0 && text.story.tokens(used)}</span>
+      <span className={styles.end}>
         {steer && isBusy(session) && (
           <>
             <span className={styles.hint}>

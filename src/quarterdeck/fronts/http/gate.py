@@ -44,6 +44,7 @@ POLICY = "; ".join(
         "connect-src 'self'",
         "manifest-src 'self'",
         "worker-src 'self'",
+        "frame-src 'self'",
         "base-uri 'none'",
         "form-action 'self'",
         "frame-ancestors 'none'",
@@ -196,8 +197,11 @@ class Gate:
         if path.startswith("/in/") and scope["type"] == "http":
             return _not_for_pages(scope, self._inbound)
         if path == "/mcp" and scope["type"] == "http":
+            self._access.places.check_origin(scope, visit, cookie=False)  # no cookie is read here
             scope["quarterdeck.person"] = self._access.bearer(scope)  # None: perhaps an agent
-            return _not_for_pages(scope, self._mcp)
+            if self._mcp is None:
+                raise Refused("not_found", "this server has no such endpoint")
+            return self._mcp
         if (path, scope["type"]) == ("/ws", "websocket") and self._relay is not None:
             return self._relay.admit(scope, visit)  # it has its own rules for origins
         by_cookie = not headers_of(scope, b"authorization")

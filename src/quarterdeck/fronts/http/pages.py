@@ -17,6 +17,7 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import Scope, Send, header_of, path_of, respond
@@ -39,6 +40,20 @@ OPENAPI = "/openapi.json"
 _FOREVER = b"public, max-age=31536000, immutable"
 _CHECK = b"no-cache"
 _WORTH_PACKING = 1024
+_DIAGRAMS = "/diagram/"
+"""The page that draws the diagrams of agents' texts, and its scripts."""
+# Without an origin: what is drawn can reach neither the web app nor the hub. The drawing program
+# sets styles; scripts come from here only, and nothing is loaded from elsewhere.
+_FRAME_POLICY = (
+    b"sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'unsafe-inline';"
+    b" img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+_FRAMED = (
+    (b"content-security-policy", _FRAME_POLICY),
+    (b"x-frame-options", b"SAMEORIGIN"),
+    # A page without an origin is another site to the browser.
+    (b"cross-origin-resource-policy", b"cross-origin"),
+)
 
 
 def built_web() -> Path | None:
@@ -54,6 +69,8 @@ class Page(Value):
     etag: str
     cache: bytes = _CHECK
     packed: bool = False
+    framed: bool = False
+    """It draws diagrams, in a frame of the web app that has no origin."""
 
     @property
     def is_text(self) -> bool:
@@ -71,6 +88,7 @@ class Page(Value):
             (b"cache-control", self.cache),
             (b"vary", b"accept-encoding"),
             *packing,
+            *(_FRAMED if self.framed else ()),
         )
 
 
@@ -131,7 +149,8 @@ class Pages:
                 path = "/" + file.relative_to(static).as_posix()
                 # A build names its assets by their contents.
                 cache = _FOREVER if path.startswith("/assets/") else _CHECK
-                self._pages[path] = _read(file, cache)
+                framed = path.startswith(_DIAGRAMS)
+                self._pages[path] = replace(_read(file, cache), framed=framed)
         self._hub = self._pages.get("/index.html")
         if self._hub is not None:
             self._pages["/"] = self._hub
@@ -158,6 +177,7 @@ def _packed(page: Page) -> Page:
         etag=f'{page.etag[:-1]}-gzip"',
         cache=page.cache,
         packed=True,
+        framed=page.framed,
     )
 
 

@@ -58,11 +58,11 @@ export function useFacts(session: Session, openPanel: (name: string) => void): F
       node: (
         <Chip
           icon={ChartPie}
-          label={`${head.context}: ${head.contextOf(used, window)}`}
+          label={`${head.context}: ${contextText(used, window)} (${head.contextOf(used, window)})`}
           share={window ? used / window : undefined}
           onClick={() => openPanel("context")}
         >
-          {window ? `${Math.round((100 * used) / window)} %` : head.contextOf(used, window)}
+          {contextText(used, window)}
         </Chip>
       ),
     });
@@ -78,7 +78,7 @@ export function useFacts(session: Session, openPanel: (name: string) => void): F
       node: (
         <Chip
           icon={ListTodo}
-          label={`${head.todos}: ${progress} ${doing}`}
+          label={`${head.todos}: ${[progress, doing].filter(Boolean).join(" · ")}`}
           onClick={() => openPanel("tasks")}
         >
           {progress}
@@ -97,6 +97,11 @@ export function useFacts(session: Session, openPanel: (name: string) => void): F
     facts.push({ name: "sandbox", label: head.sandbox, node: <Sandbox session={session} /> });
   }
   return facts;
+}
+
+function contextText(used: number, window: number | null): string {
+  if (!window) return text.session.head.contextOf(used, window);
+  return `${Math.round((100 * used) / window)} %`;
 }
 
 function ChipContent(props: { icon: LucideIcon; share?: number | undefined; children: ReactNode }) {
@@ -151,14 +156,15 @@ function Place({ session, openPanel }: { session: Session; openPanel: (name: str
   const { project, worktree } = session.spec;
   const last = folder.split("/").filter(Boolean).at(-1) ?? folder;
   const name = project ?? last;
+  const shown = worktree ? `${name} ⎇ ${worktree}` : name;
   return (
     <Popover
-      label={`${head.place}: ${name}`}
+      label={`${head.place}: ${shown}`}
       title={head.placeTitle}
       triggerClass={styles.chip ?? ""}
       trigger={
         <ChipContent icon={Folder}>
-          <Marked text={worktree ? `${name} ⎇ ${worktree}` : name} code />
+          <Marked text={shown} code />
         </ChipContent>
       }
     >

@@ -1,0 +1,77 @@
+// Diagrams are drawn in a frame without an origin, and shown as a picture. The source is an agent's: in
+// the frame it can reach nothing, in a picture nothing acts, and a frame that takes too long is removed.
+
+import styles from "./markdown.module.css";
+
+/** Letters of a diagram that is drawn. */
+export const LONGEST_DIAGRAM = 5_000;
+/** Letters of a picture. */
+const LONGEST_PICTURE = 2_000_000;
+/** In ms, with the time to load the drawing program. */
+const LONGEST_TIME = 20_000;
+const PAGE = "/diagram/index.html";
+
+/** One at a time: a text may have many. */
+let last: Promise<unknown> = Promise.resolve();
+
+/** The diagram as a picture's address; rejected if it cannot be drawn. */
+export function drawDiagram(source: string, dark: boolean): Promise<string> {
+  const drawn = last.then(() => inFrame(source, dark)).then(pictureOf);
+  last = drawn.catch(() => undefined);
+  return drawn;
+}
+
+async function inFrame(source: string, dark: boolean): Promise<string> {
+  const frame = document.createElement("iframe");
+  frame.setAttribute("sandbox", "allow-scripts");
+  frame.setAttribute("aria-hidden", "true");
+  frame.tabIndex = -1;
+  frame.className = styles.drawing ?? "";
+  frame.src = PAGE;
+  const stop = new AbortController();
+  try {
+    return await new Promise<string>((done, failed) => {
+      const heard = ({ source: from, data }: MessageEvent<unknown>): void => {
+        if (from !== frame.contentWindow || typeof data !== "object" || data === null) return;
+        const said = data as { ready?: unknown; svg?: unknown };
+        // The frame has no origin that could be named; only this document is in it.
+        if (said.ready === true) frame.contentWindow?.postMessage({ source, dark }, "*");
+        else if (typeof said.svg === "string") done(said.svg);
+        else failed(new Error("it is no diagram"));
+      };
+      window.addEventListener("message", heard, { signal: stop.signal });
+      const timer = setTimeout(() => failed(new Error("it took too long")), LONGEST_TIME);
+      stop.signal.addEventListener("abort", () => clearTimeout(timer));
+      document.body.append(frame);
+    });
+  } finally {
+    stop.abort();
+    frame.remove();
+  }
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+const UNWANTED = "script, foreignObject, iframe, image, use[href], audio, video, animate, set";
+
+/** A drawing without what a picture does not need: scripts, HTML, links, and things from elsewhere. */
+export function cleanDrawing(svg: string): string {
+  if (svg.length > LONGEST_PICTURE) throw new Error("it is too large");
+  const root = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+  if (root.localName !== "svg" || root.namespaceURI !== SVG) throw new Error("it is no picture");
+  for (const element of root.querySelectorAll(UNWANTED)) element.remove();
+  for (const element of [root, ...root.querySelectorAll("*")]) {
+    if (element.namespaceURI !== SVG && element !== root) {
+      element.remove();
+      continue;
+    }
+    for (const { name, value } of [...element.attributes]) {
+      const isLink = name === "href" || name.endsWith(":href");
+      if (/^on/i.test(name) || (isLink && !value.startsWith("#"))) element.removeAttribute(name);
+    }
+  }
+  return new XMLSerializer().serializeToString(root);
+}
+
+function pictureOf(svg: string): string {
+  return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(cleanDrawing(svg))}`;
+}
