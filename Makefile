@@ -9,6 +9,7 @@ BIN    := $(VENV)/bin
 CACHE  := .cache
 CLIS   := $(CACHE)/claude-cli
 ACPX   := $(CACHE)/acpx
+MCP_CONFORMANCE := $(CACHE)/mcp-conformance
 # Most tests wait for a process more than they compute: two to a core.
 CORES   := $(shell nproc 2>/dev/null || echo 2)
 WORKERS ?= $(shell expr 2 \* $(CORES))
@@ -60,6 +61,13 @@ $(ACPX)/.installed: tools/acpx/package-lock.json $(VENV)/.installed
 	    --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+# The official conformance runner of MCP, for the tests of `/mcp`.
+$(MCP_CONFORMANCE)/.installed: tools/mcp-conformance/package-lock.json $(VENV)/.installed
+	@mkdir -p $(MCP_CONFORMANCE) && cp tools/mcp-conformance/package.json tools/mcp-conformance/package-lock.json $(MCP_CONFORMANCE)/
+	@PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(MCP_CONFORMANCE) --loglevel=error ci \
+	    --ignore-scripts --no-audit --no-fund
+	@touch $@
+
 # The web deck, built into the package. Node comes with the virtual environment.
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(VENV)/.installed
 	@$(NPM) ci --ignore-scripts --no-audit --no-fund
@@ -103,7 +111,7 @@ mkdir -p $(CACHE); $(NPM) run --silent test >$(CACHE)/web-tests.log 2>&1 & web=$
 	$(1); code=$$?; wait $$web || code=1; tail -n 200 $(CACHE)/web-tests.log; exit $$code
 endef
 
-test: setup clis deck $(ACPX)/.installed $(CACHE)/.browser $(CACHE)/.bubblewrap ## run the whole suite; T=path or T=word runs a part
+test: setup clis deck $(ACPX)/.installed $(MCP_CONFORMANCE)/.installed $(CACHE)/.browser $(CACHE)/.bubblewrap ## run the whole suite; T=path or T=word runs a part
 ifeq ($(T),)
 	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --grouped --cov --cov-report=)
 else

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import anyio
@@ -120,7 +120,11 @@ async def test_errors_are_both_the_sdks_and_ours(cli: Path, tmp_path: Path) -> N
     assert ours.value.exit_code == 3
     assert "first line" in str(ours.value.stderr)
     await transport.close()
-    for act in (lambda: transport.write("{}\n"), lambda: _read(transport)):
+    acts: tuple[Callable[[], Awaitable[None]], ...] = (
+        lambda: transport.write("{}\n"),
+        lambda: _read(transport),
+    )
+    for act in acts:
         with pytest.raises(CLIConnectionError) as lost:
             await act()
         assert isinstance(lost.value, LinkError)

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import Raw
 
 from quarterdeck.fronts.mcp import AgentLimits, AgentTools
-from quarterdeck.fronts.mcp.tools import Arguments, SessionInfo, Spawn
+from quarterdeck.fronts.mcp.looks import SessionInfo
+from quarterdeck.fronts.mcp.tools import Arguments, Spawn
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.search import Hit, Hits, Search, Snippet, TextKind
 from quarterdeck.journal.views import SessionView

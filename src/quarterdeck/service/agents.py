@@ -1,11 +1,15 @@
-"""Agents that direct agents as a part of the service: the MCP server, over hub and history."""
+"""The MCP server as a part of the service: for agents that direct agents, and for people."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from quarterdeck.config import Settings
-from quarterdeck.fronts.mcp import AgentLimits, AgentTools, McpEndpoint
+from quarterdeck.fronts.http.roles import Person
+from quarterdeck.fronts.mcp import AgentLimits, AgentTools, McpEndpoint, PeopleTools, Visitor
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.hub import Hub
+from quarterdeck.protocol.roles import Right
 
 
 class Agents:
@@ -14,8 +18,13 @@ class Agents:
     def __init__(self, hub: Hub, history: HistoryService, settings: Settings) -> None:
         """The rules of a call are those of the caller's session."""
         self._tools = AgentTools(hub, changes=hub.worktree_service.changes, search=history.search)
+        people = PeopleTools(hub, changes=hub.worktree_service.changes, search=history.search)
         self.endpoint = McpEndpoint(
-            hub, self._tools, lambda caller: hub.policies.rules_for(caller.spec, caller.session)
+            hub,
+            self._tools,
+            lambda caller: hub.policies.rules_for(caller.spec, caller.session),
+            people=people,
+            visitor_of=_visitor_of,
         )
         self.change(settings)
 
@@ -29,3 +38,11 @@ class Agents:
             messages_per_hour=given.messages_per_hour,
             family_messages_per_hour=given.family_messages_per_hour,
         )
+
+
+def _visitor_of(scope: Mapping[str, object]) -> Visitor | None:
+    """The person whom the gate has found."""
+    person = scope.get("quarterdeck.person")
+    if not isinstance(person, Person) or not person.may(Right.READ):
+        return None
+    return Visitor(name=person.name, role=person.role)

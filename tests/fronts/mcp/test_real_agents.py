@@ -170,8 +170,13 @@ async def test_a_token_is_worth_no_more_than_the_calls_that_the_cli_announces(
         assert denied["content"][0]["text"] == "No search here."
         for wrong in ("x", token[:-2], agent_token(b"another", session, run)):
             assert (await call("list_sessions", wrong)).status_code == 401
-        people = seat.deck.access.make_token("eve", Role.OWNER)
-        assert (await call("list_sessions", people)).status_code == 401
+        people = seat.deck.access.make_token("eve", Role.VIEWER)
+        listed = (await call("list_sessions", people)).json()["result"]
+        assert session in listed["content"][0]["text"]
+        refused = (await call("send", people, session=session, text="x")).json()["result"]
+        assert refused["isError"]
+        runner = seat.deck.access.make_token("another", Role.RUNNER)
+        assert (await call("list_sessions", runner)).status_code == 401
         await seat.stop(session)
         assert (await call("list_sessions", token)).status_code == 401
     assert len((await seat.ada.get("sessions"))["sessions"]) == 1

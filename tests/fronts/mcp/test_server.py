@@ -276,8 +276,12 @@ async def test_the_command_says_why_it_cannot_serve(served: Served, tmp_path: Pa
     token.write_text("qd_0123456789ab_not-of-an-agent")
     hub = served.url.removesuffix("/mcp")
     for arguments, code, words in (
-        (["--hub", hub, "--token-file", str(token)], 3, "must be the token of an agent's run"),
-        ([], 2, "name the hub and the token of an agent"),
+        (
+            ["--hub", hub, "--token-file", str(token)],
+            3,
+            "must be a person's token, or the token of an agent's run",
+        ),
+        ([], 2, "name the hub and the token"),
     ):
         with anyio.fail_after(SECONDS):
             done = await anyio.run_process(

@@ -13,8 +13,9 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict, Forbidden, NotFound, QuarterdeckError
 from quarterdeck.domain.secrets import mask_tokens
 from quarterdeck.fronts.mcp import tools
+from quarterdeck.fronts.mcp.looks import LONGEST_TEXT, Found, Pages, SessionInfo, Waited
 from quarterdeck.fronts.mcp.server import TOOLS, read_arguments, schema_of
-from quarterdeck.fronts.mcp.tools import Arguments, Found, Pages, Waited
+from quarterdeck.fronts.mcp.tools import Arguments
 from quarterdeck.hub.agent_tokens import agent_token, read_agent_token
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
@@ -152,13 +153,13 @@ async def test_what_comes_back_is_bounded(family: Family) -> None:
     await family.turn(child, "y" * 100_000)
     waited = await family.call(top, tools.Wait(session=child))
     assert isinstance(waited, Waited)
-    assert len(waited.answer) == tools.LONGEST_TEXT
+    assert len(waited.answer) == LONGEST_TEXT
     read = await family.call(top, tools.Read(session=child))
     assert isinstance(read, Pages)
-    assert len(read.text) <= 2 * tools.LONGEST_TEXT
+    assert len(read.text) <= 2 * LONGEST_TEXT
     changes = await family.call(top, tools.GetChanges(session=child))
     assert isinstance(changes, Changes)
-    assert len(changes.text) == tools.LONGEST_TEXT
+    assert len(changes.text) == LONGEST_TEXT
     assert changes.text_cut
 
 
@@ -199,7 +200,7 @@ async def test_a_call_that_a_killed_hub_has_done_already_is_not_done_again(famil
     call = RunningTool(call="t1", tool="mcp__quarterdeck__spawn", since=1_800_000_000_000)
     caller = await family.view(top)
     made = [await family.tools.call(caller, tools.Spawn(prompt="go"), call) for _ in range(2)]
-    assert isinstance(made[0], tools.SessionInfo)
+    assert isinstance(made[0], SessionInfo)
     assert made[0] == made[1]
     (child,) = await ids(family, top)
     await family.run(child).greet()

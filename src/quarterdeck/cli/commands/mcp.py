@@ -8,10 +8,10 @@ from quarterdeck.cli.commands.base import HubOptions, app, finish, spread
 @app.command("mcp")
 @spread
 def _mcp(*, at: HubOptions) -> None:
-    """Serve the hub's tools for agents as an MCP server on stdin and stdout.
+    """Serve the hub's tools as an MCP server on stdin and stdout.
 
-    The token is that of an agent's run: from --token-file, or from QUARTERDECK_TOKEN. The address
-    is --hub, or QUARTERDECK_URL.
+    The token is that of an agent's run, or a person's: from --token-file, or from
+    QUARTERDECK_TOKEN. The address is --hub, or QUARTERDECK_URL.
     """
     from quarterdeck.cli.hub.mcp import run_mcp
 

@@ -67,8 +67,8 @@ async def _check(http: httpx2.AsyncClient, url: str) -> None:
         raise LinkRefused(f"no hub answers at {url}: {error}") from error
     if answer.status_code == 401:
         raise LinkRefused(
-            "the hub does not take this token: it must be the token of an agent's run, and the run"
-            " must not have ended"
+            "the hub does not take this token: it must be a person's token, or the token of an"
+            " agent's run that has not ended"
         )
     if answer.status_code != 405:  # it takes POST only
         raise LinkRefused(f"{url} answered with HTTP {answer.status_code}")

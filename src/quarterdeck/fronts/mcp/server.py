@@ -1,18 +1,19 @@
-"""The hub as an MCP server at `/mcp`, for the agents of its own runs.
+"""The hub as an MCP server at `/mcp`, for the agents of its own runs, and for people.
 
-Owns the way of a call: the token of the connection names the caller, the rules of the caller's
-session are asked once more, and the call must be one that the session's CLI has announced and was
-let make: see `announced`. So a token that an agent reads from its own files is worth no more than
-the tools that it was given. The official `mcp` package speaks the protocol; it takes a second to
-import, and is imported when the first agent comes. `tools` is below, the gate of `fronts.http` and
-the service are above.
+Owns the way of a call. A person, whom the gate has found by their token, has the tools of their
+role: see `people`. For an agent, the token of the connection names the caller, the rules of the
+caller's session are asked once more, and the call must be one that the session's CLI has announced
+and was let make: see `announced`. So a token that an agent reads from its own files is worth no
+more than the tools that it was given. The official `mcp` package speaks the protocol; it takes a
+second to import, and is imported when the first caller comes. `tools` is below, the gate of
+`fronts.http` and the service are above.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict, Forbidden, QuarterdeckError, UsageError
 from quarterdeck.fronts.mcp import tools
 from quarterdeck.fronts.mcp.announced import cli_allows, look
+from quarterdeck.fronts.mcp.people import TOOLS as PEOPLE_TOOLS
+from quarterdeck.fronts.mcp.people import PeopleTools, Visitor, tools_for
 from quarterdeck.fronts.mcp.tools import AgentHub, AgentTools, Arguments
 from quarterdeck.journal.views import SessionView
 from quarterdeck.policy.decide import Call, Rules, decide
@@ -76,9 +79,18 @@ class McpEndpoint:
     """An ASGI app. It serves while `running` does."""
 
     def __init__(
-        self, hub: AgentHub, agent_tools: AgentTools, rules: Callable[[SessionView], Rules]
+        self,
+        hub: AgentHub,
+        agent_tools: AgentTools,
+        rules: Callable[[SessionView], Rules],
+        *,
+        people: PeopleTools | None = None,
+        visitor_of: Callable[[Scope], Visitor | None] = lambda _: None,
     ) -> None:
+        """`visitor_of` gives the person of a request, if its token is a person's."""
         self._hub = hub
+        self._people = people
+        self._visitor_of = visitor_of
         self._tools = agent_tools
         self._rules = rules
         self._tasks: TaskGroup | None = None
@@ -102,7 +114,9 @@ class McpEndpoint:
         if scope["type"] != "http" or self._tasks is None:
             await _refuse(send, 404, "not_found")
             return
-        caller = self._hub.agent_of(_bearer(scope))
+        agent = self._hub.agent_of(_bearer(scope))
+        visitor = self._visitor_of(scope) if self._people is not None else None
+        caller = agent.session if agent is not None else visitor
         if caller is None:
             await _refuse(send, 401, "unauthorized", (b"www-authenticate", b"Bearer"))
             return
@@ -114,7 +128,7 @@ class McpEndpoint:
         from starlette.requests import ClientDisconnect
 
         with suppress(ClientDisconnect):  # a CLI that ends does so in the midst of a request
-            await manager.handle_request({**scope, _CALLER: caller.session}, receive, send)
+            await manager.handle_request({**scope, _CALLER: caller}, receive, send)
 
     async def _started(self) -> StreamableHTTPSessionManager:
         async with self._starting:
@@ -128,7 +142,7 @@ class McpEndpoint:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         manager = StreamableHTTPSessionManager(
-            make_server(self._answer),
+            make_server(self._answer, lambda scope: _tools_of(scope.get(_CALLER))),
             json_response=True,
             stateless=True,
             max_request_body_size=LARGEST_BODY,
@@ -143,11 +157,14 @@ class McpEndpoint:
         self, scope: Scope, name: str, arguments: dict[str, Any] | None, meta: object
     ) -> tuple[bool, str]:
         """The answer to a call: whether it failed, and its text."""
-        session = str(scope.get(_CALLER, ""))
+        given = msgspec.json.encode(arguments or {})
+        visitor = scope.get(_CALLER)
+        if isinstance(visitor, Visitor):
+            return await self._answer_person(visitor, name, given)
+        session = str(visitor)
         caller = self._hub.view(session)
         if caller is None or caller.run is None:
             return True, "this session has ended"
-        given = msgspec.json.encode(arguments or {})
         try:
             wanted = read_arguments(name, given)
             with self._one_of_few(session):
@@ -156,6 +173,17 @@ class McpEndpoint:
         except QuarterdeckError as error:
             if isinstance(error, Forbidden):
                 log.warning("session %s: %s is refused: %s", session, PREFIX + name[:40], error)
+            return True, str(error)
+        return False, msgspec.json.encode(result).decode()
+
+    async def _answer_person(self, visitor: Visitor, name: str, given: bytes) -> tuple[bool, str]:
+        assert self._people is not None
+        kinds = {each: kind for each, (kind, _, _) in PEOPLE_TOOLS.items()}
+        try:
+            wanted = read_arguments(name, given, kinds)
+            with self._one_of_few(f"person {visitor.name}"):
+                result = await self._people.call(visitor, wanted)
+        except QuarterdeckError as error:
             return True, str(error)
         return False, msgspec.json.encode(result).decode()
 
@@ -205,7 +233,7 @@ class McpEndpoint:
 
     def _one_of_few(self, session: str) -> _Counted:
         if self._under_way.get(session, 0) >= AT_ONCE:
-            raise Conflict("agents_calls", f"{AT_ONCE} calls of this session are under way already")
+            raise Conflict("agents_calls", f"{AT_ONCE} calls of this caller are under way already")
         return _Counted(self._under_way, session)
 
 
@@ -224,9 +252,11 @@ class _Counted:
             del self._counts[self._session]
 
 
-def read_arguments(name: str, given: bytes) -> Arguments:
+def read_arguments(
+    name: str, given: bytes, kinds: Mapping[str, type[Arguments]] = TOOLS
+) -> Arguments:
     """What a tool is called with. Raises `UsageError`."""
-    kind = TOOLS.get(name)
+    kind = kinds.get(name)
     if kind is None:
         raise UsageError(f"there is no tool {name!r}")
     try:
@@ -247,26 +277,36 @@ def schema_of(kind: type[Arguments]) -> dict[str, Any]:
 Answer = Callable[[Scope, str, "dict[str, Any] | None", object], Awaitable[tuple[bool, str]]]
 
 
-def make_server(answer: Answer) -> Server[Any]:
+def _tools_of(caller: object) -> dict[str, tuple[type[Arguments], str]]:
+    """The tools that a caller is told of."""
+    if isinstance(caller, Visitor):
+        return tools_for(caller.role)
+    return {name: (kind, kind.__doc__ or "") for name, kind in TOOLS.items()}
+
+
+def make_server(
+    answer: Answer, tools_of: Callable[[Scope], dict[str, tuple[type[Arguments], str]]]
+) -> Server[Any]:
     """The MCP server, which asks `answer` for the result of a call."""
     import mcp_types as types
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel.server import Server
 
-    listed = [
-        types.Tool(
-            name=name,
-            description=" ".join((kind.__doc__ or "").split()),
-            input_schema=schema_of(kind),
-            annotations=types.ToolAnnotations(read_only_hint=name in _READING),
-        )
-        for name, kind in TOOLS.items()
-    ]
-
     async def list_tools(
-        _: ServerRequestContext[Any], __: types.PaginatedRequestParams | None
+        context: ServerRequestContext[Any], _: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=listed)
+        scope = context.request.scope if context.request is not None else {}
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=name,
+                    description=" ".join(words.split()),
+                    input_schema=schema_of(kind),
+                    annotations=types.ToolAnnotations(read_only_hint=name in _READING),
+                )
+                for name, (kind, words) in tools_of(scope).items()
+            ]
+        )
 
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
@@ -281,8 +321,8 @@ def make_server(answer: Answer) -> Server[Any]:
         NAME,
         version="1",
         instructions=(
-            "Start other agents, give them work, and read what they did. They inherit what you may"
-            " do. Questions of theirs are answered by people."
+            "Start agents, give them work, and read what they did. Questions of theirs are"
+            " answered by people."
         ),
         on_list_tools=list_tools,
         on_call_tool=call_tool,

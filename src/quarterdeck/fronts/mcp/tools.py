@@ -4,8 +4,7 @@ Owns what each tool does, for a caller that `server` has found by its token. Who
 `rules`. There is no tool that answers a question: a person does that. Nothing here knows MCP: a
 tool takes a struct, and gives a value that can be written as JSON.
 
-The texts that come back are those of other agents. They are bounded, so that none fills the
-caller's context.
+What is told of a session is in `looks`.
 """
 
 from __future__ import annotations
@@ -21,6 +20,18 @@ from msgspec import Meta, Raw
 from quarterdeck.domain.errors import NotFound
 from quarterdeck.domain.ids import derived_id, new_id
 from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.mcp.looks import (
+    Found,
+    Pages,
+    SearchTexts,
+    SessionInfo,
+    Waited,
+    find,
+    info_of,
+    read_pages,
+    short_diff,
+    wait_for,
+)
 from quarterdeck.fronts.mcp.rules import (
     AgentLimits,
     MessageCount,
@@ -31,33 +42,20 @@ from quarterdeck.fronts.mcp.rules import (
     child_spec,
     envelope,
 )
-from quarterdeck.history.story import Answer, Call, Notice, Outcome, Prompt, StoryFold
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.search import Hits, Search
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import commands as cmd
-from quarterdeck.protocol.events import TurnEnded
 from quarterdeck.protocol.holds import RunningTool
 from quarterdeck.protocol.machine_requests import Changes
-from quarterdeck.protocol.sessions import SessionState, agent_name
-from quarterdeck.wire.tools import one_line
+from quarterdeck.protocol.sessions import agent_name
 
 PAGE = 500
 """Views that are read at once."""
-EVENTS = 500
-"""Events of a session that one `read` looks at."""
-LONGEST_TEXT = 20_000
-"""Characters that a tool gives back."""
 LONGEST_MESSAGE = 100_000
-RESULT = 2000
-"""Characters of the result of one tool call of another agent."""
-SEARCH_PAGES = 5
 WAIT_SECONDS = 120
 
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST_MESSAGE)]
-SessionId = Annotated[
-    str, Meta(min_length=1, max_length=128, description="The id of a session that you started.")
-]
+SessionId = Annotated[str, Meta(min_length=1, max_length=128, description="The id of a session.")]
 
 
 class AgentHub(HubApi, Protocol):
@@ -153,49 +151,6 @@ class SearchText(Arguments):
     words: Annotated[str, Meta(min_length=1, max_length=500)]
 
 
-# --- what they give ------------------------------------------------------------------------------
-
-
-class SessionInfo(Value, omit_defaults=False):
-    """A session, as an agent sees it."""
-
-    session: str
-    name: str
-    state: str
-    turns: int
-    cost_usd: float
-    queued: int
-    waits_for_person: bool
-    started_by: str
-    detail: str = ""
-
-
-class Waited(Value, omit_defaults=False):
-    """The session, and its last answer."""
-
-    session: SessionInfo
-    done: bool
-    answer: str
-
-
-class Pages(Value, omit_defaults=False):
-    """What an agent did. `next` is null at the end."""
-
-    text: str
-    next: int | None
-
-
-class Found(Value, omit_defaults=False):
-    """A text that was found."""
-
-    session: str
-    event: int
-    text: str
-
-
-_RESTING = frozenset({SessionState.IDLE, SessionState.WAITING, SessionState.ENDED})
-
-
 class AgentTools:
     """The tools, over one hub."""
 
@@ -204,7 +159,7 @@ class AgentTools:
         hub: AgentHub,
         *,
         changes: Callable[[str], Awaitable[Changes]],
-        search: Callable[[Search], Awaitable[Hits]],
+        search: SearchTexts,
         limits: AgentLimits | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -225,7 +180,7 @@ class AgentTools:
         """
         match arguments:
             case ListSessions():
-                return [_info(view) async for view in self._descendants(caller)]
+                return [info_of(view) async for view in self._descendants(caller)]
             case Spawn():
                 return await self._spawn(caller, arguments, _id(caller, tool_call))
             case Send(session=id_, text=text):
@@ -236,7 +191,7 @@ class AgentTools:
                 return await self._read(caller, id_, after)
             case GetChanges(session=id_):
                 await self._target(caller, id_)
-                return _short_diff(await self._changes(id_))
+                return short_diff(await self._changes(id_))
             case Interrupt(session=id_):
                 await self._target(caller, id_)
                 await self._hub.submit(cmd.Interrupt(session=id_, by=agent_name(caller.session)))
@@ -247,7 +202,7 @@ class AgentTools:
                 return await self._find(caller, words)
             case _:
                 raise NotFound("tool", type(arguments).__name__)
-        return _info(await self._hub.session(id_))
+        return info_of(await self._hub.session(id_))
 
     # --- each of them --------------------------------------------------------------------------
 
@@ -257,7 +212,7 @@ class AgentTools:
             below = [view async for view in self._descendants(caller)]
             for made in below:
                 if made.session == id_:  # by a hub that was killed before it answered
-                    return _info(made)
+                    return info_of(made)
             check_spawn(caller, below, self.limits, now)
             self._messages.admit(caller, self.limits, now)
             wish = Wish(
@@ -278,7 +233,7 @@ class AgentTools:
             )
             lineage = (*caller.lineage, caller.session)
             await self._hub.spawn(command, lineage, caller.user)
-        return _info(await self._hub.session(id_))
+        return info_of(await self._hub.session(id_))
 
     async def _send(self, caller: SessionView, id_: str, text: str, prompt: str) -> SessionInfo:
         check_revive(await self._target(caller, id_))
@@ -291,58 +246,17 @@ class AgentTools:
                 by=agent_name(caller.session),
             )
         )
-        return _info(await self._hub.session(id_))
+        return info_of(await self._hub.session(id_))
 
     async def _wait(self, caller: SessionView, id_: str, seconds: int) -> Waited:
-        view = await self._target(caller, id_)
-        with anyio.move_on_after(seconds):
-            if not _rests(view):
-                async for _ in self._hub.follow({id_: view.head}):
-                    view = await self._hub.session(id_)
-                    if _rests(view):
-                        break
-        return Waited(session=_info(view), done=_rests(view), answer=await self._last_answer(view))
-
-    async def _last_answer(self, view: SessionView) -> str:
-        """The text of the last turn, if it is among the last events."""
-        for stored in reversed(
-            await self._hub.events(view.session, after=max(0, view.head - EVENTS), limit=EVENTS)
-        ):
-            if isinstance(stored.event, TurnEnded):
-                return stored.event.text[:LONGEST_TEXT]
-        return ""
+        return await wait_for(self._hub, await self._target(caller, id_), seconds)
 
     async def _read(self, caller: SessionView, id_: str, after: int) -> Pages:
-        view = await self._target(caller, id_)
-        fold = StoryFold()
-        texts: list[str] = []
-        left = LONGEST_TEXT
-        cursor = after
-        for stored in await self._hub.events(id_, after=after, limit=EVENTS):
-            cursor = stored.seq
-            for entry in fold.entries(stored.event, stored.at):
-                if text := _plain(entry):
-                    texts.append(text[:left])
-                    left -= len(texts[-1])
-            if left <= 0:
-                break
-        return Pages(text="\n".join(texts), next=cursor if cursor < view.head else None)
+        return await read_pages(self._hub, await self._target(caller, id_), after)
 
     async def _find(self, caller: SessionView, words: str) -> list[Found]:
         own = {view.session async for view in self._descendants(caller)}
-        found: list[Found] = []
-        before: int | None = None
-        for _ in range(SEARCH_PAGES):
-            page = await self._search(Search(words=words, before=before, limit=100))
-            found += [
-                Found(session=hit.session, event=hit.seq, text=hit.snippet.text)
-                for hit in page.hits
-                if hit.session in own
-            ]
-            before = page.next
-            if before is None:
-                break
-        return found[:50]
+        return await find(self._search, words, own)
 
     # --- sessions ------------------------------------------------------------------------------
 
@@ -364,11 +278,6 @@ class AgentTools:
                     break
 
 
-def _rests(view: SessionView) -> bool:
-    """Whether nothing will happen without somebody else."""
-    return view.state in _RESTING and not (view.run is not None and view.queued)
-
-
 def _id(caller: SessionView, call: RunningTool | None) -> str:
     """The id of what a call makes."""
     if call is None:
@@ -378,39 +287,3 @@ def _id(caller: SessionView, call: RunningTool | None) -> str:
 
 def _content(caller: SessionView, text: str) -> Raw:
     return Raw(msgspec.json.encode(envelope(caller, text)))
-
-
-def _info(view: SessionView) -> SessionInfo:
-    return SessionInfo(
-        session=view.session,
-        name=view.name,
-        state=view.state.value,
-        turns=view.turns,
-        cost_usd=round(view.cost_usd, 6),
-        queued=len(view.queued),
-        waits_for_person=bool(view.asks),
-        started_by=view.by,
-        detail=one_line(view.ended.reason if view.ended and view.run is None else "", 500),
-    )
-
-
-def _plain(entry: object) -> str:
-    match entry:
-        case Prompt(text=text, by=by):
-            return f"[prompt by {by}] {text}"
-        case Answer(text=text, inner=False):
-            return f"[agent] {text}"
-        case Call(tool=tool, title=title, inner=False):
-            return f"[{tool}] {title}"
-        case Outcome(text=text, failed=failed, inner=False):
-            return f"[{'error' if failed else 'result'}] {text[:RESULT]}"
-        case Notice(text=text, inner=False):
-            return f"[note] {text}"
-        case _:
-            return ""
-
-
-def _short_diff(changes: Changes) -> Changes:
-    if len(changes.text) <= LONGEST_TEXT:
-        return changes
-    return msgspec.structs.replace(changes, text=changes.text[:LONGEST_TEXT], text_cut=True)
