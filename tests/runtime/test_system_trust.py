@@ -55,6 +55,7 @@ def is_trusted(context: ssl.SSLContext, server: LocalCa) -> bool:
     return ours.version() is not None
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl names the certificates")
 @pytest.mark.parametrize(("missing", "loaded"), [(0, 0), (1, 2)])
 def test_a_folder_that_has_all_authorities_is_read_when_one_is_needed(

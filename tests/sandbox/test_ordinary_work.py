@@ -49,8 +49,9 @@ POOL = python(
     " print(p.map(abs, [-1, -2])); p.close(); p.join()"
 )
 UNIX_SERVER = python(
-    'import os, socket; os.chdir(os.environ["TMPDIR"]); s = socket.socket(socket.AF_UNIX);'
-    ' s.bind("s"); s.listen(); c = socket.socket(socket.AF_UNIX); c.connect("s")'
+    "import os, socket, tempfile; os.chdir(tempfile.mkdtemp());"
+    ' s = socket.socket(socket.AF_UNIX); s.bind("s"); s.listen();'
+    ' c = socket.socket(socket.AF_UNIX); c.connect("s")'
 )
 
 WORK = (

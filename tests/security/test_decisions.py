@@ -196,6 +196,7 @@ def test_m10_no_way_of_reading_a_secret_passes_without_a_question(name: str, cal
     assert found.ruled or found.open, "it is not left to the CLI"
 
 
+@pytest.mark.process
 def test_m11_a_diff_never_has_the_data_folder_in_it(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=60)
     data = tmp_path / "dotfiles" / "quarterdeck"

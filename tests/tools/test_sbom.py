@@ -36,6 +36,7 @@ def of_kind(bill: Json, kind: str) -> dict[str, Json]:
     return {f"{each['name']}@{each['version']}": each for each in parts}
 
 
+@pytest.mark.process
 def test_it_is_what_the_tool_makes_of_the_locks_now() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import write_sbom, sys; sys.stdout.write(write_sbom.encoded())"],
