@@ -116,15 +116,17 @@ function Explained({ found }: { found: Explanation }) {
       </Table>
       {!!found.unknown?.length && (
         <>
-          <h3>Unknown before it runs</h3>
+          <h3>{words.unknown}</h3>
           <ul className={styles.reasons}>
             {found.unknown.map((one, index) => (
               <li key={index}>
                 <code>
                   <Marked text={one.what} code />
                 </code>
-                {one.start != null && <span className="muted"> at character {one.start + 1}</span>}:{" "}
-                {one.why}
+                {one.start != null && (
+                  <span className="muted"> {words.atCharacter(one.start + 1)}</span>
+                )}
+                : {one.why}
               </li>
             ))}
           </ul>

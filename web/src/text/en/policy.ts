@@ -59,6 +59,8 @@ export const policy = {
     always: "always allowed",
     may: "(may match)",
     noRules: "none",
+    unknown: "Unknown before it runs",
+    atCharacter: (place: number) => `at character ${place}`,
   },
   replay: {
     policy: "Policy to test (it is not put in force)",
