@@ -44,6 +44,8 @@ _LICENCES = {
     "Python Software Foundation License": "PSF-2.0",
 }
 """The names that package indexes use, and those of SPDX."""
+_BY_FILE = {"agent-client-protocol": "Apache-2.0", "khroma": "MIT", "pyromark": "MIT"}
+"""Packages whose metadata have no licence, and what their licence file says."""
 PLATFORMS = (("linux", "Linux"), ("darwin", "Darwin"))
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
@@ -198,7 +200,8 @@ def _web() -> tuple[list[Json], dict[str, list[str]]]:
     graph = {
         _web_ref(folder, package) if folder else "": [
             _web_ref(there, packages[there])
-            for name in (package.get("dependencies") or {})
+            for kind in ("dependencies", "optionalDependencies")
+            for name in (package.get(kind) or {})
             if (there := _resolved(packages, folder, name)) is not None
         ]
         for folder, package in packages.items()
@@ -264,6 +267,7 @@ def _component(
         "scope": "optional" if optional else "required",
         "hashes": [{"alg": alg, "content": content} for alg, content in hashes],
     }
+    licence = licence or _BY_FILE.get(name, "")
     if licence:
         known = _EXPRESSION.fullmatch(licence.replace("(", "").replace(")", ""))
         made["licenses"] = (
