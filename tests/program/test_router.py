@@ -295,20 +295,23 @@ def test_echoed_answers_are_for_a_program_that_wanted_replay() -> None:
 
 def test_what_the_program_did_not_ask_for_is_kept_from_it() -> None:
     extra = [
-        _replay("x"),
+        _replay("own-0"),
         {"type": "stream_event", "event": {"type": "message_start"}, "uuid": "u"},
         {"type": "system", "subtype": "status", "status": "requesting", "uuid": "u"},
         _state("idle"),
     ]
     scene = Scene()
     scene.greet()
+    scene.program_says(_user("mine", uuid="own-0"))
     for line in extra:
         scene.cli_says(line)
     scene.cli_says(INIT)
-    assert scene.program == [INIT]
-    assert scene.hub == [*extra, INIT]
+    scene.cli_says(_replay("the output of a command"))
+    assert scene.program == [INIT, _replay("the output of a command")]
+    assert scene.hub == [*extra, INIT, _replay("the output of a command")]
     asked = Scene(replay=True, partial=True, states=True)
     asked.greet()
+    asked.program_says(_user("mine", uuid="own-0"))
     for line in extra:
         asked.cli_says(line)
     assert asked.program == extra
@@ -321,8 +324,14 @@ def test_a_prompt_gets_a_uuid_and_the_program_hears_nothing_of_it() -> None:
     assert scene.cli[0]["uuid"] == "made-1"
     scene.cli_says(_lifecycle("made-1", "queued"))
     assert scene.program == []
+    told = {"type": "system", "subtype": "thinking_tokens", "uuid": "u"}
+    scene.cli_says({**told, "user_message_uuid": "made-1"})
+    assert scene.program == [told]
+    scene.cli_says({**told, "user_message_uuids": ["other"]})
+    assert scene.program[-1] == {**told, "user_message_uuids": ["other"]}
+    scene.clear()
     scene.program_says(_user("own", uuid="own-1"))
-    assert scene.cli[1] == _user("own", uuid="own-1")
+    assert scene.cli[0] == _user("own", uuid="own-1")
     scene.cli_says(_lifecycle("own-1", "queued"))
     assert scene.program == [_lifecycle("own-1", "queued")]
 

@@ -21,8 +21,8 @@ from quarterdeck.cli.commands.plain_values import take_plain_values
 __all__ = ["app", "run_app"]
 
 _DECLARATIONS = (
-    "local", "service", "relay", "telegram", "mcp", "acp", "sessions", "loop", "schedules", "asks",
-    "history", "policy", "usage", "worktrees", "config",
+    "local", "service", "relay", "telegram", "mcp", "acp", "sdk", "sessions", "loop", "schedules",
+    "asks", "history", "policy", "usage", "worktrees", "config",
 )  # fmt: skip
 """Modules that declare commands on the app, in the order of `--help`."""
 for _name in _DECLARATIONS:

@@ -89,7 +89,9 @@ def _is_ours(folder: str, me: Path | None) -> bool:
     return there.resolve() == me or there.resolve().name == NAME
 
 
-def _replace_by(command: Sequence[str], argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+def _replace_by(
+    command: Sequence[str], argv: Sequence[str], environ: Mapping[str, str]
+) -> NoReturn:
     """Become the real CLI. Does not return."""
     from quarterdeck.program.arguments import agent_environment
 

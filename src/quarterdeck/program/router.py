@@ -40,6 +40,11 @@ GONE = "the program has ended its input, and answers nothing any more"
 REMEMBERED = 4096
 
 
+_UUID_MEMBER = b'"user_message_uuid'
+_UUID_MEMBERS = ("user_message_uuid", "user_message_uuids")
+"""How a message names the prompts that it belongs to, if they have a uuid."""
+
+
 class ProgramAnswer(Value):
     """The program's answer to a permission request, for the hub. `response` is its body."""
 
@@ -114,6 +119,7 @@ class Router:
         """Requests of the CLI that were answered: with replay it echoes the answers."""
         self._turns = TurnLedger()
         self._hub_prompts = RecentIds(REMEMBERED)
+        self._program_prompts = RecentIds(REMEMBERED)
         self._marked = RecentIds(REMEMBERED)
         """Prompts of the program that got their uuid here."""
         self._hidden = False
@@ -224,6 +230,7 @@ class Router:
             uuid = self._new_uuid()
             self._marked.add(uuid)
             line = msgspec.json.encode({**members(Raw(line)), "uuid": uuid})
+        self._program_prompts.add(uuid)
         self._turns.prompt(uuid)
         return line
 
@@ -307,7 +314,7 @@ class Router:
                 self._follow_turns(message)
                 routed.hub.append(line)
                 if self._is_for_program(message):
-                    routed.program.append(line)
+                    routed.program.append(self._unmarked(line))
                 self._turn_over(message)
         return routed
 
@@ -392,10 +399,22 @@ class Router:
                 return self._given.partial
             case Status(status="requesting"):
                 return self._given.partial
-            case User(is_replay=True, uuid=str(uuid)):
-                return self._given.replay and uuid not in self._hub_prompts
+            case User(is_replay=True, uuid=str(uuid)) if uuid in self._hub_prompts:
+                return False
+            case User(is_replay=True, uuid=str(uuid)) if uuid in self._program_prompts:
+                return self._given.replay  # others are the output of commands
             case _:
                 return True
+
+    def _unmarked(self, line: bytes) -> bytes:
+        """The line without the uuids that prompts of the program got here."""
+        if _UUID_MEMBER not in line:
+            return line
+        found = members(Raw(line))
+        for name in _UUID_MEMBERS:
+            if name in found and any(each in self._marked for each in _strings(found[name])):
+                del found[name]
+        return msgspec.json.encode(found)
 
     def _close(self, request_id: str) -> None:
         self._open.pop(request_id, None)
@@ -432,6 +451,14 @@ def _decision(reply: _Reply) -> Raw:
         return reply.response
     text = f"Tool permission request failed: Error: {reply.error}"
     return dump({"behavior": "deny", "message": text})
+
+
+def _strings(json: Raw) -> list[str]:
+    try:
+        found = msgspec.json.decode(json, type=str | list[str])
+    except DECODE_ERRORS:
+        return []
+    return [found] if isinstance(found, str) else found
 
 
 def _hooks(request: dict[str, Raw]) -> dict[str, list[Raw]]:

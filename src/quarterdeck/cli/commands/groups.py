@@ -24,7 +24,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "The hub",
         (
             *("status", "stop", "service", "config", "projects", "token", "runner", "relay"),
-            *("acp", "mcp", "telegram", "webhook", "retention", "backup", "restore"),
+            *("acp", "mcp", "sdk", "telegram", "webhook", "retention", "backup", "restore"),
         ),
     ),
     ("Claude Code without a hub", ("sessions", "record", "replay")),

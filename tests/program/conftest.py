@@ -1,0 +1,112 @@
+"""A hub in a process of its own, and programs of the official SDK beside it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import Process
+
+from quarterdeck.testing.clis import RealCli
+from quarterdeck.testing.model import ScriptedModel
+from support.bounds import SECONDS
+from support.command_line import Quarterdeck
+from support.processes import Processes
+from support.served_deck import ServedDeck
+
+PROGRAMS = Path(__file__).parent / "programs"
+OURS = Path(sys.executable).parent / "quarterdeck-claude"
+
+
+class Running:
+    """A program that runs."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.said = ""
+
+    async def hear(self, text: str) -> None:
+        """Read what it prints, up to this text."""
+        assert self.process.stdout is not None
+        with anyio.fail_after(SECONDS):
+            while text not in self.said:
+                try:
+                    self.said += (await self.process.stdout.receive()).decode()
+                except anyio.EndOfStream:
+                    raise AssertionError(f"no {text!r} in {self.said!r}") from None
+
+    async def end(self) -> str:
+        """Wait for its end; gives what it printed."""
+        assert self.process.stdout is not None
+        with anyio.fail_after(SECONDS):
+            with suppress(anyio.EndOfStream):
+                while True:
+                    self.said += (await self.process.stdout.receive()).decode()
+            await self.process.wait()
+        return self.said
+
+
+class Programs:
+    """Starts programs: each with a folder of its own."""
+
+    def __init__(self, deck: ServedDeck, claude: str, processes: Processes) -> None:
+        self.deck = deck
+        self.claude = claude
+        self._processes = processes
+        self._started: list[Process] = []
+
+    async def start(self, *words: str, cli: str | None = str(OURS), **env: str) -> Running:
+        """Start a program of the folder `programs`, with the CLI that is named."""
+        name, *arguments = words
+        return await self.run([sys.executable, str(PROGRAMS / name), *arguments], cli=cli, **env)
+
+    async def run(self, command: list[str], *, cli: str | None = str(OURS), **env: str) -> Running:
+        """Start any program."""
+        folder = self.deck.command.work / f"program-{len(self._started)}"
+        folder.mkdir(parents=True)
+        process = await anyio.open_process(
+            command,
+            cwd=folder,
+            stderr=-2,
+            env={
+                **self.deck.command.env,
+                "PYTHONPATH": str(PROGRAMS.parents[1]),
+                "PYTHONUNBUFFERED": "1",
+                "CLI_UNDER_TEST": cli or "",
+                "QUARTERDECK_CLAUDE": self.claude,
+                "PATH": os.pathsep.join([str(OURS.parent), self.deck.command.env["PATH"]]),
+                **env,
+            },
+        )
+        self._processes.started(process.pid)
+        self._started.append(process)
+        return Running(process)
+
+    async def close(self) -> None:
+        """Nothing goes on."""
+        for process in self._started:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.terminate()
+            with anyio.fail_after(SECONDS):
+                await process.aclose()
+
+
+@pytest.fixture
+async def programs(
+    tmp_path: Path, model: ScriptedModel, clis: dict[str, RealCli], processes: Processes
+) -> AsyncIterator[Programs]:
+    """Programs, and a hub that is not started yet."""
+    newest = clis["2.1.325"].command
+    command = Quarterdeck(tmp_path, model.url, newest, processes)
+    deck = ServedDeck(command, processes)
+    made = Programs(deck, newest[-1], processes)
+    yield made
+    await made.close()
+    await deck.leave()
+    command.close()

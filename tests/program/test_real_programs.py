@@ -1,0 +1,163 @@
+"""Unchanged programs of the official SDK, with the newest real CLI, through a hub."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+from msgspec import Raw
+
+from program.conftest import Programs
+from quarterdeck.protocol.commands import AnswerAsk, RawAnswer
+from quarterdeck.protocol.views import AskView
+from support.bounds import SECONDS
+from support.served_deck import until_true
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+
+async def _asks(programs: Programs, number: int) -> tuple[AskView, ...]:
+    """The open questions, when there are so many."""
+    client = programs.deck.client
+    with anyio.fail_after(SECONDS):
+        while True:
+            found = await anyio.to_thread.run_sync(client.asks)
+            if len(found) == number:
+                return found
+            await anyio.sleep(0.1)
+
+
+async def test_programs_print_the_same_with_the_hub_and_without_it(programs: Programs) -> None:
+    deck = programs.deck
+    await deck.serve()
+    for name in ("asks.py", "streams.py", "control.py"):
+        plain = await programs.start(name, cli=programs.claude)
+        ours = await programs.start(name)
+        expected = await plain.end()
+        assert (await ours.end()).splitlines() == expected.splitlines(), name
+        assert plain.process.returncode == ours.process.returncode == 0, expected
+    sessions = await anyio.to_thread.run_sync(lambda: list(deck.client.sessions()))
+    # One for each query and client: one in asks, four in streams, three in control.
+    assert sorted(each.name or "" for each in sessions) == [
+        "asks.py", *["control.py"] * 3, *["streams.py"] * 4,
+    ]  # fmt: skip
+    assert {each.state for each in sessions} == {"ended"}
+    audit = (await deck("audit")).out
+    assert "allow  by program asks.py  Bash: touch allowed" in audit
+    assert "deny  by program asks.py  Bash: touch forbidden" in audit
+
+
+async def test_three_at_once_survive_kill_9_of_the_hub_each_in_its_own_session(
+    programs: Programs,
+) -> None:
+    deck = programs.deck
+    await deck.serve()
+    names = ("first", "second", "third")
+    running = [await programs.start("waits.py", name, f"touch {name}") for name in names]
+    asked = await _asks(programs, 3)
+    assert deck.hub is not None
+    deck.hub.send_signal(signal.SIGKILL)
+    await deck.hub.wait()
+    await deck.serve()
+    again = await _asks(programs, 3)
+    assert {each.opened.ask for each in again} == {each.opened.ask for each in asked}
+    for ask in again:
+        answer = RawAnswer(body=Raw(b'{"behavior":"allow"}'))
+        command = AnswerAsk(ask=ask.opened.ask, answer=answer)
+        await anyio.to_thread.run_sync(deck.client.submit, command)
+    for name, program in zip(names, running, strict=True):
+        said = await program.end()
+        assert f"done by {name}" in said, said
+    for ask in asked:
+        (name,) = [each for each in names if ask.opened.title.endswith(f"touch {each}")]
+        await deck.until_state(ask.session, "ended")
+        log = (await deck("log", ask.session)).out
+        assert f"done by {name}" in log
+        assert log.count(f"done by {name}") == 1, log
+        assert not any(f"done by {other}" in log for other in names if other != name)
+
+
+POLICY = """
+default = "cli"
+
+[[rule]]
+id = "no-secrets"
+deny = ["Bash(cat secret*)"]
+reason = "secrets stay where they are"
+
+[[rule]]
+id = "owner-pushes"
+ask = ["Bash(git push*)"]
+answered_by = ["role:owner"]
+"""
+
+
+async def test_people_and_program_answer_and_policy_denies_and_ends_are_clean(
+    programs: Programs, tmp_path: Path
+) -> None:
+    deck = programs.deck
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY)
+    await deck.serve("--policy", str(policy))
+    program = await programs.start(
+        "waits.py", "answerer", "answers", "touch a", "touch deny", "cat secret", "git push"
+    )
+    (ask,) = await _asks_about(programs, "git push")
+    await deck("answer", ask.opened.ask, "deny", "-m", "not today")
+    said = await program.end()
+    assert "the program says no" in said
+    assert "secrets stay where they are" in said
+    assert "not today" in said
+    assert said.count("asked Bash") == 3, "policy denied one before anybody was asked"
+    audit = (await deck("audit")).out
+    assert "allow  by program waits.py  Bash: touch a" in audit
+    assert "deny  by program waits.py  Bash: touch deny" in audit
+    log = (await deck("log", "--json", ask.session)).out
+    assert "program waits.py has answered, and that does not count" in log
+
+    # A program that is ended takes its CLI and all that it started with it, at once.
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        program = await programs.start("waits.py", "ended", "answers", "sleep 987 & sleep 986")
+        await program.hear("asked Bash")
+        session = await _working(programs)
+        program.process.send_signal(number)
+        await program.process.wait()
+        await deck.until_state(session, "ended")
+        await until_true(lambda: not _sleepers())
+
+
+async def _asks_about(programs: Programs, text: str) -> tuple[AskView, ...]:
+    with anyio.fail_after(SECONDS):
+        while True:
+            found = await anyio.to_thread.run_sync(programs.deck.client.asks)
+            if any(text in each.opened.title for each in found):
+                return tuple(each for each in found if text in each.opened.title)
+            await anyio.sleep(0.1)
+
+
+async def _working(programs: Programs) -> str:
+    """The session that works, when its tool runs."""
+    with anyio.fail_after(SECONDS):
+        while True:
+            client = programs.deck.client
+            found = await anyio.to_thread.run_sync(lambda: list(client.sessions()))
+            working = [each.session for each in found if each.state == "working"]
+            if working and _sleepers():
+                return working[0]
+            await anyio.sleep(0.1)
+
+
+def _sleepers() -> list[int]:
+    """The processes that the tool of a program has started."""
+    found = []
+    for each in Path("/proc").iterdir():
+        if each.name.isdigit():
+            with suppress(OSError):
+                words = (each / "cmdline").read_bytes().split(b"\0")
+                if words[:2] in ([b"sleep", b"987"], [b"sleep", b"986"]):
+                    found.append(int(each.name))
+    return found
