@@ -208,9 +208,10 @@ class HubLink:
             sent = max(sent, self._spool.acknowledged)
             batch = self._spool.batch(sent)
             if batch:
-                first, sent = batch[0].number, batch[-1].number
-                if first > sent + len(batch):
+                first = batch[0].number
+                if first > sent + 1:
                     await socket.send(Gap(first=first))
+                sent = batch[-1].number
                 if batch[0].kind is Kind.END:
                     await socket.send(msgspec.json.decode(batch[0].data, type=Ended))
                 else:
