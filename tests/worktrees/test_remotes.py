@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.worktrees.publish import logins_for
 from quarterdeck.worktrees.remotes import address_of
 
 
@@ -42,3 +43,23 @@ def test_a_repository_of_this_machine_is_known_as_such(url: str) -> None:
 )  # fmt: skip
 def test_nothing_is_pushed_to_what_is_no_address(url: str) -> None:
     assert address_of(url).problem
+
+
+@pytest.mark.parametrize(
+    ("tool", "host", "names"),
+    [
+        ("gh", "github.com", {"GH_TOKEN", "GH_CONFIG_DIR"}),
+        ("gh", "github.company.org", {"GH_ENTERPRISE_TOKEN", "GH_CONFIG_DIR"}),
+        ("gh", "github.hostile.org", {"GH_CONFIG_DIR"}),
+        ("glab", "gitlab.company.org", {"GITLAB_TOKEN", "GH_CONFIG_DIR"}),
+        ("glab", "gitlab.com", {"GH_CONFIG_DIR"}),
+        ("glab", "gitlab.hostile.org", {"GH_CONFIG_DIR"}),
+    ],
+)
+def test_a_token_is_given_for_its_own_host_only(tool: str, host: str, names: set[str]) -> None:
+    environ = dict.fromkeys(
+        ("GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITLAB_TOKEN", "GH_CONFIG_DIR", "OTHER"), "x"
+    )
+    environ |= {"GH_HOST": "github.company.org", "GITLAB_HOST": "https://gitlab.company.org/"}
+    assert logins_for(tool, host, environ).keys() == names
+    assert "GITLAB_TOKEN" in logins_for("glab", "gitlab.com", {"GITLAB_TOKEN": "x"})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -38,8 +38,8 @@ from quarterdeck.worktrees.worktrees import HEADS, Worktrees
 MOST_SUBJECTS = 50
 SECONDS = 120.0
 LONGEST_ERROR = 600
-_LOGINS = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITLAB_TOKEN", "GH_CONFIG_DIR")
-"""Variables with which `gh` and `glab` log in. No agent gets them."""
+_CONFIGURED = ("GH_CONFIG_DIR", "GLAB_CONFIG_DIR")
+"""Where `gh` and `glab` keep a login for each host."""
 _RECEIVE = (
     "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c core.fsmonitor=false"
     " -c receive.autogc=false receive-pack"
@@ -149,7 +149,8 @@ async def open_pull_request(wanted: OpenPullRequest, worktrees: Worktrees) -> Fo
     hostname = ("--hostname", address.host, "--header", "Content-Type: application/json")
     argv = (program, "api", "--method", "POST", path, *hostname, "--input", "-")
     with anyio.CancelScope(shield=True):  # it would not be known whether there is one
-        done = await _outside(argv, msgspec.json.encode(body))
+        logins = logins_for(tool, address.host, os.environ)
+        done = await _outside(argv, msgspec.json.encode(body), logins)
     try:
         answer = msgspec.json.decode(done.out, type=_Opened)
     except msgspec.DecodeError:
@@ -275,9 +276,29 @@ def _borrow(common: Path, place: Path) -> None:
         shutil.copyfile(common / "shallow", place / "shallow")
 
 
-async def _outside(argv: tuple[str, ...], stdin: bytes) -> GitResult:
+def logins_for(tool: str, host: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables with which `gh` or `glab` log in at this host. No agent gets them.
+
+    An agent can write the address of a remote: a token is for the host that it was made for, also
+    where the tool would send it to any host.
+    """
+    names = [*_CONFIGURED]
+    if tool == "gh" and host == "github.com":
+        names += ["GH_TOKEN", "GITHUB_TOKEN"]
+    elif tool == "gh" and host == environ.get("GH_HOST"):
+        names += ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"]
+    elif tool == "glab" and host == _host(environ.get("GITLAB_HOST") or "gitlab.com"):
+        names += ["GITLAB_TOKEN"]
+    return {name: environ[name] for name in names if name in environ}
+
+
+def _host(place: str) -> str:
+    """The host of a setting that may also be an address."""
+    return place.partition("://")[2].partition("/")[0] if "://" in place else place
+
+
+async def _outside(argv: tuple[str, ...], stdin: bytes, logins: Mapping[str, str]) -> GitResult:
     """Run `gh` or `glab` in an empty folder, where there is no repository to read settings from."""
-    logins = {name: os.environ[name] for name in _LOGINS if name in os.environ}
     quiet = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
     place = await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="quarterdeck-"))
     try:
