@@ -141,7 +141,7 @@ function Review(props: {
           </p>
         )}
         <span className="spread" />
-        <CommentBar session={id} />
+        <CommentBar session={id} onSent={setReport} />
         <Select
           label={words.against}
           className="small"

@@ -9,23 +9,17 @@ import { clearComments, promptOf, useComments } from "./comments";
 const words = text.changes;
 
 /** How many comments wait, and the way to send them as one prompt. */
-export function CommentBar({ session }: { session: string }) {
+export function CommentBar(props: { session: string; onSent: (report: string) => void }) {
+  const { session } = props;
   const comments = useComments(session);
   const [prompt, setPrompt] = useState<string>();
-  const [sent, setSent] = useState(false);
   const send = (): void => {
     void store.prompts.send(session, newId(), prompt ?? "");
     clearComments(session);
     setPrompt(undefined);
-    setSent(true);
+    props.onSent(words.sent);
   };
-  if (!comments.length && prompt === undefined) {
-    return sent ? (
-      <p className={styles.remark} role="status">
-        {words.sent}
-      </p>
-    ) : null;
-  }
+  if (!comments.length && prompt === undefined) return null;
   return (
     <div className={styles.bar}>
       <span>{words.comments(comments.length)}</span>

@@ -38,15 +38,18 @@ export function FilePane(props: Props) {
   const { session, file, against } = props;
   const [asked, setAsked] = useState<{ block?: BlockId }>();
   const action = useAction();
+  const { closed } = props;
   const diff = useQuery(
     useCallback(
       () =>
-        get<FileDiff>(sessionPath(session, "/diff/file"), {
-          path: file.path,
-          old_path: file.old_path ?? undefined,
-          against,
-        }),
-      [session, file.path, file.old_path, against],
+        closed
+          ? Promise.resolve(undefined)
+          : get<FileDiff>(sessionPath(session, "/diff/file"), {
+              path: file.path,
+              old_path: file.old_path ?? undefined,
+              against,
+            }),
+      [session, file.path, file.old_path, against, closed],
     ),
   );
   const current = diff.value?.path === file.path ? diff.value : undefined;
@@ -112,12 +115,8 @@ export function FilePane(props: Props) {
         )}
       </header>
       {file.old_path && <p className={styles.remark}>{words.renamedFrom(file.old_path)}</p>}
-      <ErrorText error={action.error || (props.closed ? "" : diff.error)} />
-      {props.closed ? (
-        <p className="note">{words.closed}</p>
-      ) : (
-        current && <Remarks diff={current} />
-      )}
+      <ErrorText error={action.error || diff.error} />
+      {closed ? <p className="note">{words.closed}</p> : current && <Remarks diff={current} />}
       {current?.patch && !current.binary && (
         <DiffView
           key={`${file.path}:${current.digest}`}

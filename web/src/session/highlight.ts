@@ -59,7 +59,11 @@ let made: Promise<HighlighterCore> | undefined;
 
 function highlighter(): Promise<HighlighterCore> {
   made ??= createHighlighterCore({
-    themes: [import("shiki/themes/github-light.mjs"), import("shiki/themes/github-dark.mjs")],
+    // With high contrast: changed lines have a tinted ground.
+    themes: [
+      import("shiki/themes/github-light-high-contrast.mjs"),
+      import("shiki/themes/github-dark-high-contrast.mjs"),
+    ],
     engine: createJavaScriptRegexEngine({ forgiving: true }),
   });
   return made;
@@ -91,7 +95,7 @@ export async function highlight(
     if (at) await pause();
     const part = core.codeToTokens(lines.slice(at, at + AT_ONCE).join("\n"), {
       lang: language,
-      themes: { light: "github-light", dark: "github-dark" },
+      themes: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
       defaultColor: false,
       ...(grammarState ? { grammarState } : {}),
     });
