@@ -80,7 +80,7 @@ def test_json_becomes_members_and_both_of_a_pair_are_combined() -> None:
         mcp_config=('{"mcpServers":{"a":{"command":"x"}}}', "more.json"),
         mcp_servers={"b": McpHttpServer(url="http://127.0.0.1:1")},
         agents=msgspec.json.encode({"one": HELPER}).decode(),
-        subagents={"two": AgentDefinition(**HELPER)},
+        subagents={"two": AgentDefinition(description="d", prompt="p")},
         settings='{"x":1}',
     )
     assert list(made.mcp_servers) == ["a", "b"]

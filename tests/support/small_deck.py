@@ -114,10 +114,10 @@ class SmallDeck:
                     raise Conflict("running", "the session has a process; stop it first")
                 await self.journal.delete(session, by=by)
                 return Outcome(session=session)
-            case cmd.ForkSession(session=session, name=name, by=by):
+            case cmd.ForkSession(session=session, name=name, by=by, copy=copy):
                 view = await self.session(session)
                 spec = msgspec.structs.replace(view.spec, name=name)
-                created = cmd.CreateSession(spec=spec, by=by)
+                created = cmd.CreateSession(spec=spec, by=by, session=copy)
                 return await self._create(created, parent=session)
             case _:
                 view = await self.session(command.session)

@@ -11,13 +11,11 @@ import inspect
 import logging
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Self, TypeVar
-from uuid import UUID
 
 import anyio
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.client import calls
 from quarterdeck.client.asks import DecideAsk, HubAsk, to_answer
 from quarterdeck.client.query import HubQuery, HubTurn
 from quarterdeck.client.session import SessionClient
@@ -27,8 +25,8 @@ from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import Answer, Outcome
 from quarterdeck.protocol.shapes import SessionChanges
-from quarterdeck.protocol.views import AskView
-from quarterdeck.wire.commands import Command, RewindResult, decode_answer
+from quarterdeck.protocol.views import AskView, Rewound
+from quarterdeck.wire.commands import Command, decode_answer
 from quarterdeck.wire.controls import SessionControls
 from quarterdeck.wire.decisions import Decision
 
@@ -191,10 +189,26 @@ class HubSession(SessionClient, SessionControls):
         """Change the effort: low, medium, high …; None leaves it to the CLI. (2.1.52)"""
         await self.apply_settings({"effortLevel": effort})
 
-    async def rewind(self, prompt: str | HubTurn, *, dry_run: bool = False) -> RewindResult:
-        """Restore files to their state before a prompt, or report what that would change."""
-        id_ = prompt if isinstance(prompt, str) else prompt.prompt
-        return await self.rewind_files(await self._uuid_of(id_), dry_run=dry_run)
+    async def rewind(
+        self,
+        prompt: str | HubTurn,
+        *,
+        files: bool = True,
+        conversation: bool = False,
+        dry_run: bool = False,
+    ) -> Rewound:
+        """Go back to before a prompt: with the files, the conversation, or both.
+
+        Gives what changes; with `dry_run`, what would change.
+        """
+        command = cmd.RewindSession(
+            session=self.id,
+            prompt=prompt if isinstance(prompt, str) else prompt.prompt,
+            files=files,
+            conversation=conversation,
+            dry_run=dry_run,
+        )
+        return msgspec.json.decode((await self.hub.submit(command)).answer, type=Rewound)
 
     async def request(self, command: Command[R], *, timeout: float = 60.0) -> R:
         """Send any control request to its CLI and wait for its answer.
@@ -203,23 +217,6 @@ class HubSession(SessionClient, SessionControls):
         """
         answer = await self.control(Raw(msgspec.json.encode(command)), timeout=timeout)
         return decode_answer(command, answer)
-
-    async def _uuid_of(self, prompt: str) -> str:
-        """The name under which the CLI knows a prompt."""
-        found, after = "", 0
-        while True:
-            page = await self.hub.call(calls.events(self.id, after))
-            for shape in page.events:
-                if isinstance(shape.event, ev.PromptSent) and shape.event.prompt == prompt:
-                    found = shape.event.uuid or prompt
-            if page.next is None:
-                break
-            after = page.next
-        if not found and _is_uuid(prompt):
-            return prompt  # of a conversation that began before the hub knew it
-        if not found:
-            raise NotFound("prompt", prompt)
-        return found
 
 
 async def _result(later: Awaitable[object]) -> object:
@@ -248,10 +245,3 @@ def _first(errors: BaseExceptionGroup[QuarterdeckError]) -> QuarterdeckError:
         found = found.exceptions[0]
     assert isinstance(found, QuarterdeckError)
     return found
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text.lower()
-    except ValueError:
-        return False

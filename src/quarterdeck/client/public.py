@@ -340,6 +340,8 @@ def is_repeatable(command: AnyCommand) -> bool:
             return copy is not None
         case cmd.Control(request=request):
             return _subtype(request) in REPEATABLE_REQUESTS
+        case cmd.RewindSession(conversation=conversation, dry_run=dry_run):
+            return dry_run or not conversation
         case cmd.Interrupt() | cmd.CancelPrompt():
             return False  # it might be the next turn; a prompt that ran is no longer queued
         case _:
