@@ -1,4 +1,4 @@
-import { CircleCheck } from "lucide-react";
+import { CircleCheck, WifiOff } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { Route, Switch, useLocation, useSearch } from "wouter";
 import { Keys } from "./asks/Keys";
@@ -23,6 +23,7 @@ const Schedules = lazy(() => import("./panels/Schedules"));
 const Machines = lazy(() => import("./panels/Machines"));
 const Settings = lazy(() => import("./panels/Settings"));
 const Compare = lazy(() => import("./panels/Compare"));
+const SharedSession = lazy(() => import("./panels/SharedSession"));
 const Search = lazy(() => import("./panels/Search"));
 const ChangesPage = lazy(() => import("./changes/ChangesPage"));
 const ComparePage = lazy(() => import("./rewind/ComparePage"));
@@ -31,7 +32,19 @@ const Tour = lazy(() => import("./tour/Tour"));
 if (location.pathname.startsWith("/s/")) void importSession();
 else setTimeout(() => void importSession().catch(() => undefined), 1000); // the next click finds it
 
+/** The web app; or the page of a read-only link, which needs no login and nothing of the rest. */
 export function App() {
+  if (window.location.pathname === "/share") {
+    return (
+      <Suspense fallback={null}>
+        <SharedSession />
+      </Suspense>
+    );
+  }
+  return <WholeApp />;
+}
+
+function WholeApp() {
   const loggedOut = useAppState((state) => state.loggedOut);
   const [location] = useLocation();
   useEffect(() => {
@@ -100,7 +113,17 @@ export function App() {
 function Home() {
   const waiting = useAppState((state) => state.asks.size > 0);
   const listed = useAppState((state) => state.listed);
+  const away = useAppState((state) => state.connection === "offline");
   if (waiting) return <Inbox />;
+  if (away && !listed) {
+    return (
+      <div className="empty-state">
+        <Icon of={WifiOff} size={36} />
+        <h1>{text.app.offline}</h1>
+        <p>{text.app.offlineHint}</p>
+      </div>
+    );
+  }
   return (
     <div className="empty-state">
       {listed && <Icon of={CircleCheck} size={36} />}

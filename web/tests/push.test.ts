@@ -1,6 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { isEnabled, setPreference } from "../src/ui/preferences";
-import { decodeBase64Url, pushBlocker, renewPush, subscribe, unsubscribe } from "../src/ui/push";
+import {
+  choosePushButtons,
+  choosePushKind,
+  decodeBase64Url,
+  pushBlocker,
+  pushKinds,
+  renewPush,
+  subscribe,
+  unsubscribe,
+} from "../src/ui/push";
 
 const KEY = "BP-_AQ"; // 4, 255, 191, 1
 const ENDPOINT = "https://push.example/secret";
@@ -49,7 +58,12 @@ function browser(has: { permission?: string; madeWith?: number[]; fails?: boolea
 const SUBSCRIBED = [
   "POST",
   "/api/push/subscriptions",
-  { endpoint: ENDPOINT, keys: { p256dh: "p", auth: "a" } },
+  {
+    endpoint: ENDPOINT,
+    keys: { p256dh: "p", auth: "a" },
+    kinds: ["question"],
+    buttons: false,
+  },
 ];
 
 describe("being told while the deck is closed", () => {
@@ -68,6 +82,23 @@ describe("being told while the deck is closed", () => {
       4, 255, 191, 1,
     ]);
     expect(asked.at(-1)).toEqual(SUBSCRIBED);
+  });
+
+  it("tells the hub what is wanted, and again when that is changed", async () => {
+    const { asked } = browser();
+    await choosePushKind("failed", true, false);
+    expect(asked).toEqual([]); // this browser gets no pushes yet
+    await setPreference("push", true);
+    await choosePushKind("question", false, true);
+    await choosePushButtons(true, true);
+    const told = asked.filter(([method]) => method === "POST").map(([, , body]) => body);
+    expect(told).toMatchObject([
+      { kinds: ["question", "failed"], buttons: false },
+      { kinds: ["failed"], buttons: false },
+      { kinds: ["failed"], buttons: true },
+    ]);
+    localStorage.setItem("quarterdeck.push.kinds", "everything budget");
+    expect(pushKinds()).toEqual(["budget"]);
   });
 
   it("keeps a subscription that is good, and makes another when the hub has another key", async () => {

@@ -12,7 +12,8 @@ async function pressed(answer: Response): Promise<string> {
   const asked: string[] = [];
   vi.stubGlobal("fetch", async (path: string) => {
     asked.push(path);
-    return answer;
+    // The page also asks for the hub, which is not what is looked at here.
+    return path === "/api/hub" ? Response.json({ version: "1", reach: null }) : answer;
   });
   const place = document.createElement("div");
   const root = createRoot(place);
@@ -23,7 +24,7 @@ async function pressed(answer: Response): Promise<string> {
   await act(async () => button?.click());
   const text = place.textContent ?? "";
   await act(async () => root.unmount());
-  expect(asked).toEqual(["/api/pairing/code"]);
+  expect(asked).toContain("/api/pairing/code");
   return text;
 }
 

@@ -2806,6 +2806,8 @@ export interface components {
             made: number;
             expires: number | null;
             label: string;
+            /** @default false */
+            own?: boolean;
         };
         /**
          * Head

@@ -120,12 +120,7 @@ function Saved(props: {
   const { prompt } = props;
   return (
     <li>
-      <button
-        type="button"
-        className={styles.prompt}
-        aria-label={words.composer.use(prompt.name)}
-        onClick={() => props.onUse(prompt.text)}
-      >
+      <button type="button" className={styles.prompt} onClick={() => props.onUse(prompt.text)}>
         <strong>{prompt.name}</strong>{" "}
         <span className="muted">
           {prompt.shared ? words.composer.shared(prompt.by) : words.composer.private}

@@ -19,6 +19,7 @@ import { NARROW, useMedia } from "../ui/useMedia";
 import { useMenu } from "../ui/useMenu";
 import { type Fact, useFacts } from "./head/Facts";
 import heads from "./head/head.module.css";
+import { ShareDialog } from "./ShareDialog";
 import { StopDialog } from "./StopDialog";
 import styles from "./sessionHeader.module.css";
 
@@ -33,6 +34,7 @@ export function SessionHeader(props: {
   const { session: id, archived, run } = props.session;
   const [renaming, setRenaming] = useState(false);
   const [stopping, setStopping] = useState(false);
+  const [sharing, setSharing] = useState(false);
   const [, go] = useLocation();
   const action = useAction();
   const more = useMenu();
@@ -162,6 +164,11 @@ export function SessionHeader(props: {
                 {text.session.fork}
               </button>
             )}
+            {manage && (
+              <button type="button" onClick={choose(() => setSharing(true))}>
+                {text.settings.share}
+              </button>
+            )}
             {steer && (
               <button type="button" onClick={choose(archive)}>
                 {archived ? text.session.unarchive : text.session.archive}
@@ -184,6 +191,7 @@ export function SessionHeader(props: {
         </button>
       </div>
       <ErrorText error={action.error} />
+      {sharing && <ShareDialog session={id} onClose={() => setSharing(false)} />}
       {stopping && run !== null && (
         <StopDialog session={props.session} onStop={stop} onClose={() => setStopping(false)} />
       )}

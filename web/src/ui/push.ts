@@ -2,6 +2,34 @@
 import { get, post, remove } from "../api/http";
 
 const WORKER = "/sw.js";
+const KINDS = "quarterdeck.push.kinds";
+const BUTTONS = "quarterdeck.push.buttons";
+
+/** What a notification can be about, as the hub names it. */
+export const PUSH_KINDS = ["question", "finished", "failed", "budget"] as const;
+export type PushKind = (typeof PUSH_KINDS)[number];
+
+/** What this browser wants to be told of. */
+export function pushKinds(): PushKind[] {
+  const chosen = localStorage.getItem(KINDS)?.split(" ") ?? ["question"];
+  return PUSH_KINDS.filter((kind) => chosen.includes(kind));
+}
+
+/** Choose a kind, or not; the hub is told if this browser gets pushes. */
+export async function choosePushKind(kind: PushKind, on: boolean, pushes: boolean): Promise<void> {
+  const next = PUSH_KINDS.filter((one) => (one === kind ? on : pushKinds().includes(one)));
+  localStorage.setItem(KINDS, next.join(" "));
+  if (pushes) await subscribe();
+}
+
+/** Whether notifications of questions have buttons that answer. */
+export const pushButtons = (): boolean => localStorage.getItem(BUTTONS) === "yes";
+
+export async function choosePushButtons(on: boolean, pushes: boolean): Promise<void> {
+  if (on) localStorage.setItem(BUTTONS, "yes");
+  else localStorage.removeItem(BUTTONS);
+  if (pushes) await subscribe();
+}
 
 /** Why this browser cannot receive pushes; empty when it can. */
 export function pushBlocker(): string {
@@ -39,6 +67,8 @@ export async function subscribe(): Promise<void> {
   await post("/api/push/subscriptions", {
     endpoint,
     keys: { p256dh: keys?.p256dh, auth: keys?.auth },
+    kinds: pushKinds(),
+    buttons: pushButtons(),
   });
 }
 

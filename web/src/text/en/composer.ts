@@ -70,7 +70,6 @@ export const composer = {
   noLibrary: "No saved prompt yet. Write one, then choose “Save this prompt”.",
   noHistory: "No earlier prompt.",
   nothingMatches: "Nothing matches.",
-  use: (name: string) => `Use ${name}`,
   saveThis: "Save this prompt",
   saveName: "Name of the saved prompt",
   share: "Share with everybody",

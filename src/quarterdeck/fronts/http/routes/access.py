@@ -58,6 +58,8 @@ class GrantShape(Value, omit_defaults=False):
     expires: float | None
     label: str
     """What a token is used by, such as `telegram:1234`; empty if nobody said."""
+    own: bool = False
+    """It is the access that this request uses."""
 
 
 class GrantList(Value, omit_defaults=False):
@@ -156,7 +158,7 @@ async def end_own_access(request: Asking, access: Doors) -> Me:
 async def list_tokens(request: Asking, access: Doors, cli_access: OfClis) -> GrantList:
     """Who has access. For owners."""
     request.user.need(Right.MANAGE)
-    return await _listed(access, cli_access)
+    return await _listed(access, cli_access, request.user.grant)
 
 
 @post("/tokens", status_code=200, opt=documented(COMMAND_ERRORS, takes=NewToken))
@@ -180,14 +182,14 @@ async def revoke_token(
     session = session_of(grant_id)
     if session is not None and cli_access is not None:
         await cli_access.revoke(session, request.user.name)
-        return await _listed(access, cli_access)
+        return await _listed(access, cli_access, request.user.grant)
     if grant_id == request.user.grant:
         raise UsageError("this is the access that you use right now: log out instead")
     await anyio.to_thread.run_sync(access.revoke, grant_id)
-    return await _listed(access, cli_access)
+    return await _listed(access, cli_access, request.user.grant)
 
 
-async def _listed(access: Access, cli_access: CliAccess | None) -> GrantList:
+async def _listed(access: Access, cli_access: CliAccess | None, own: str) -> GrantList:
     clis = [] if cli_access is None else await cli_access.tokens()
     shapes = (
         GrantShape(
@@ -198,6 +200,7 @@ async def _listed(access: Access, cli_access: CliAccess | None) -> GrantList:
             made=grant.made,
             expires=grant.expires,
             label=grant.label,
+            own=grant.id == own,
         )
         for grant in access.grants()
     )
