@@ -115,6 +115,7 @@ REFUSED: dict[str, Any] = {
     "allow_dangerously_skip_permissions": True,
     "replay_user_messages": False,
     "sdk_url": "ws://127.0.0.1:1",
+    "bare": True,
     "stop": StopSteps(input=9.0),
 }
 

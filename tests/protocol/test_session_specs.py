@@ -57,6 +57,7 @@ BYPASSING = Raw(b'{"description":"d","prompt":"p","permissionMode":"bypassPermis
         ({"extra_args": {"--verbose": None}}, "without dashes"),
         ({"extra_args": {"verbose": None}}, "belongs to the hub"),
         ({"extra_args": {"resume": "x"}}, "belongs to the hub"),
+        ({"extra_args": {"bare": None}}, "belongs to the hub"),
         ({"extra_args": {"allowed-tools": "Bash"}}, "use the member allowed_tools"),
         ({"extra_args": {"allowedTools": "Bash"}}, "use the member allowed_tools"),
         ({"extra_args": {"dangerously-skip-permissions": None}}, "member skip_permissions"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw
 
+from quarterdeck.agent.typed_settings import merged_settings, plugin_folders
 from quarterdeck.claude.launch import AnyPath
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.protocol.commands import CreateSession
@@ -29,7 +30,7 @@ SAME = frozenset(
         "max_budget_usd", "task_budget", "betas", "system_prompt", "append_system_prompt",
         "exclude_dynamic_system_prompt_sections", "plan_mode_instructions", "tools",
         "allowed_tools", "disallowed_tools", "setting_sources", "strict_mcp_config", "agent",
-        "disable_slash_commands", "bare", "safe_mode", "restricted", "include_partial_messages",
+        "disable_slash_commands", "safe_mode", "restricted", "include_partial_messages",
         "include_hook_events", "forward_subagent_text", "prompt_suggestions", "session_mirror",
         "worktree", "api_billing", "skills", "agent_progress_summaries",
     }
@@ -52,6 +53,8 @@ ANOTHER_WAY = {
     "settings": "settings; a path becomes absolute",
     "add_dirs": "add_dirs, as absolute paths",
     "plugin_dirs": "plugin_dirs, as absolute paths",
+    "sandbox": "settings",
+    "plugins": "plugin_dirs, as absolute paths, and settings",
     "mcp_config": "mcp_servers for JSON, mcp_config for paths",
     "mcp_servers": "mcp_servers",
     "agents": "subagents",
@@ -75,6 +78,8 @@ NOT_CARRIED = {
     "allow_dangerously_skip_permissions": "in a session of the hub, leave to skip permissions is"
     " leave that is used; say dangerously_skip_permissions",
     "replay_user_messages": "the hub needs it to know which prompt a turn took",
+    "bare": "the CLI then calls no hooks, and the hub's rules would not hold for what it allows by"
+    " itself; safe_mode keeps them",
     "sdk_url": "the machine's runner holds the link to the CLI",
     "stop": "the machine's runner decides how long a CLI may take to end",
 }
@@ -126,9 +131,10 @@ class _Paths:
 def _spec(options: Options, paths: _Paths) -> SessionSpec:
     texts = [os.fspath(each) for each in options.mcp_config]
     files = tuple(text for text in texts if not _is_json(text))
-    settings = None if options.settings is None else os.fspath(options.settings)
-    if settings is not None and not _is_json(settings):
-        settings = paths.of("settings", settings)
+    given = options.settings
+    if given is not None and not _is_json(os.fspath(given)):
+        given = paths.of("settings", given)
+    settings = merged_settings(given, None, options.sandbox, options.plugins)
     skip = options.dangerously_skip_permissions
     mode = options.permission_mode
     return SessionSpec(
@@ -143,9 +149,11 @@ def _spec(options: Options, paths: _Paths) -> SessionSpec:
             "append_system_prompt_file", options.append_system_prompt_file
         ),
         debug_file=paths.maybe("debug_file", options.debug_file),
-        settings=settings,
+        settings=None if settings is None else os.fspath(settings),
         add_dirs=paths.all("add_dirs", options.add_dirs),
-        plugin_dirs=paths.all("plugin_dirs", options.plugin_dirs),
+        plugin_dirs=paths.all(
+            "plugin_dirs", (*options.plugin_dirs, *plugin_folders(options.plugins))
+        ),
         mcp_servers=_servers(options, [text for text in texts if _is_json(text)]),
         mcp_config=paths.all("mcp_config", files),
         subagents=_subagents(options),

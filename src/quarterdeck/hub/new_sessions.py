@@ -18,11 +18,21 @@ from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.transcripts.catalogue import list_sessions
 
 
+SIMPLE = "CLAUDE_CODE_SIMPLE"
+"""What the flag `--bare` sets."""
+_OFF = frozenset({"", "0", "false", "no", "off"})
+
+
 def check_new(spec: SessionSpec) -> None:
-    """Refuse a subagent that would do more than its session may.
+    """Refuse a subagent that would do more than its session may, and a CLI that calls no hooks.
 
     It is no check of every spec: a person may take back the leave to skip permissions later.
     """
+    if spec.env.get(SIMPLE, "").lower() not in _OFF:
+        raise UsageError(
+            f"env: with {SIMPLE} the CLI calls no hooks, and rules would not hold for what it"
+            " allows by itself"
+        )
     if not spec.skip_permissions and (names := bypassing(spec.subagents)):
         raise UsageError(f"subagents: {names[0][:100]!r}: {BYPASS} needs skip_permissions as well")
 

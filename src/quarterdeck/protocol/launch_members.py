@@ -34,7 +34,6 @@ _MEMBER_OF_FLAG = {
     "allowedtools": "allowed_tools",
     "append-system-prompt": "append_system_prompt",
     "append-system-prompt-file": "append_system_prompt_file",
-    "bare": "bare",
     "betas": "betas",
     "dangerously-skip-permissions": "skip_permissions",
     "debug-file": "debug_file",
@@ -77,13 +76,14 @@ table of flags."""
 
 _OF_THE_HUB = frozenset(
     {
-        "continue", "fork-session", "from-pr", "help", "ide", "input-format",
+        "bare", "continue", "fork-session", "from-pr", "help", "ide", "input-format",
         "no-session-persistence", "output-format", "permission-prompt-tool", "print",
         "replay-user-messages", "remote", "remote-control", "resume", "resume-drops-turn",
         "resume-session-at", "sdk-url", "session-id", "teleport", "verbose", "version",
     }
 )  # fmt: skip
-"""Flags with which the hub would not have the CLI, or not this conversation."""
+"""Flags with which the hub would not have the CLI, or not this conversation. With `bare` the CLI
+calls no hooks (tried with 2.1.325): rules would not hold for what it allows by itself."""
 
 
 def check_path(member: str, path: str | None) -> None:

@@ -146,7 +146,6 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     skills: tuple[str, ...] | None = None
     """The only skills that the agent has."""
     disable_slash_commands: bool = False
-    bare: bool = False
     safe_mode: bool = False
     restricted: bool = False
     include_partial_messages: bool = True

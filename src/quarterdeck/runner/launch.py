@@ -37,7 +37,7 @@ SAME = (
     "append_system_prompt", "append_system_prompt_file", "exclude_dynamic_system_prompt_sections",
     "plan_mode_instructions", "tools", "allowed_tools", "disallowed_tools", "settings",
     "setting_sources", "add_dirs", "strict_mcp_config", "plugin_dirs", "agent",
-    "disable_slash_commands", "bare", "safe_mode", "restricted", "include_partial_messages",
+    "disable_slash_commands", "safe_mode", "restricted", "include_partial_messages",
     "include_hook_events", "forward_subagent_text", "prompt_suggestions", "session_mirror",
     "debug_file", "extra_args", "max_turns", "max_budget_usd",
 )  # fmt: skip

@@ -4790,8 +4790,6 @@ export interface components {
             /** @default false */
             disable_slash_commands?: boolean;
             /** @default false */
-            bare?: boolean;
-            /** @default false */
             safe_mode?: boolean;
             /** @default false */
             restricted?: boolean;
