@@ -26,6 +26,8 @@ class HubState(Value):
     version: str
     ca_file: str | None = None
     """The authority that signed its certificate, where that is one of this machine."""
+    far: tuple[str, ...] = ()
+    """Its addresses for other devices, the best first."""
 
 
 def live_hub(home: Path) -> HubState | None:

@@ -87,9 +87,10 @@ class HubReach:
             tailscale=self._tailscale_name(),
             trust=tls is not None,
         )
-        return Reach(addresses=self._addresses(), https=https)
+        return Reach(addresses=self.addresses(), https=https)
 
-    def _addresses(self) -> tuple[str, ...]:
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses for other devices, the best first."""
         server, tls = self.server, self._tls
         found = [origin.rstrip("/") for origin in server.origins]
         scheme, _, rest = self._address().partition("://")

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -124,6 +124,8 @@ class Service(Value):
     """Applies settings that can change while it runs."""
     relay: list[str] = field(default_factory=list)
     """What the terminal says about the relay."""
+    far: tuple[str, ...] = ()
+    """Its addresses for other devices, the best first."""
     tls: AutoTls | None = None
     trust: Trust | None = None
 
@@ -331,6 +333,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
                 address=address,
                 version=__version__,
                 ca_file=None if options.tls is None else str(options.tls.ca.ca_file),
+                far=reach.addresses(),
             )
             await have_own_token(home)
             replace_file(home / HUB_FILE, msgspec.json.encode(state))
@@ -339,6 +342,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
                 hub=hub,
                 access=access,
                 address=address,
+                far=state.far,
                 take=take,
                 relay=relay_lines(address, relay_address) if options.settings.relay.enabled else [],
                 tls=options.tls,
@@ -505,11 +509,26 @@ def _print_address(service: Service, *, with_link: bool) -> None:
     elif any(grant.kind is Kind.BROWSER for grant in service.access.grants()):
         sys.stdout.write("For a login link for another browser run: quarterdeck token --login\n")
     else:
-        link = login_link(service.address, service.access.make_code())
-        sys.stdout.write(f"Log in once, within ten minutes: {link}\n")
+        code = service.access.make_code()
+        sys.stdout.write(f"Log in once, within ten minutes: {login_link(service.address, code)}\n")
+        if sys.stdout.isatty():
+            sys.stdout.write(far_login(service.far, code))
     sys.stdout.write(web_hint())
     sys.stdout.write("Ctrl-C stops the hub; agents keep running.\n")
     sys.stdout.flush()
+
+
+def far_login(addresses: Sequence[str], code: str) -> str:
+    """A login link for another device with its QR code, for a terminal; empty without an address.
+
+    The code works once: in this link, or in the one for this machine.
+    """
+    if not addresses:
+        return ""
+    from quarterdeck.fronts.http.trust import terminal_code
+
+    link = login_link(addresses[0], code)
+    return f"Or on another device: {link}\n{terminal_code(link)}"
 
 
 def web_hint() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 
 from rich.text import Text
 
@@ -38,7 +39,12 @@ def run_token(role: str, name: str | None, *, login: bool, days: float | None) -
         hub = live_hub(data_home())
         if hub is None:
             raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
-        print_line(login_link(hub.address, access.make_code(name or wanted.value, wanted)))
+        code = access.make_code(name or wanted.value, wanted)
+        print_line(login_link(hub.address, code))
+        if sys.stdout.isatty():
+            from quarterdeck.service.service import far_login  # it loads all that serving needs
+
+            print_line(far_login(hub.far, code).rstrip("\n"))
         return Exit.SUCCESS
     seconds = None if days is None else days * 86400.0
     print_line(access.make_token(name or wanted.value, wanted, seconds=seconds))
