@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from quarterdeck.hub.clip import LONGEST_ID, NAME, TEXT
 from quarterdeck.hub.holdings import MOST_TOOLS, changes, changes_by_answer
-from quarterdeck.hub.offers import MOST_OFFERS, MOST_SERVERS
+from quarterdeck.hub.offers import MOST_OFFERS, MOST_SERVERS, commands_in
 from quarterdeck.hub.tasks import MOST_TASKS
 from quarterdeck.hub.todos import MOST_TODOS
 from quarterdeck.journal.holds import evolve_holds
@@ -36,6 +36,7 @@ from quarterdeck.protocol.holds import Holds, McpServer, Todo
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.exchange import Answered
+from quarterdeck.wire.info import SlashCommand
 from quarterdeck.wire.peer import Peer, RequestEnded
 from quarterdeck.wire.turns import TurnEnded as WireEnded
 from support import lines
@@ -467,3 +468,21 @@ def test_inputs_and_results_of_any_shape_raise_nothing(given: list[tuple[str, An
         holdings.answered("initialize", Raw(json.dumps(result).encode()), 1)
         holdings.answered("mcp_status", Raw(json.dumps(result).encode()), 1)
     assert holdings.holds.tools == ()
+
+
+def test_commands_of_the_project_are_told_from_those_of_the_cli() -> None:
+    flagged = [
+        SlashCommand(name="compact", builtin=True),
+        SlashCommand(name="tidy", description="Tidy up"),
+        SlashCommand(name="other", builtin=False),
+    ]
+    assert [each.own for each in commands_in(flagged)] == [False, True, True]
+    # Versions without the flag name the source at the end of the description.
+    older = [
+        SlashCommand(name="compact", description="Free up context"),
+        SlashCommand(name="tidy", description="Tidy up " + "x" * 500 + " (project)"),
+        SlashCommand(name="mine", description="Mine (user)"),
+        SlashCommand(name="debug", description="Debug (bundled)"),
+        SlashCommand(name="plug", description="Plugged (plugin:tools)"),
+    ]
+    assert [each.own for each in commands_in(older)] == [False, True, True, False, True]
