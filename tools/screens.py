@@ -22,7 +22,7 @@ import anyio
 import msgspec
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
-from quarterdeck.cli.hub.demo import running_demo
+from quarterdeck.cli.hub.demo import running_scenes
 from quarterdeck.fronts.http import login_link
 from quarterdeck.service.service import Service
 
@@ -88,7 +88,7 @@ def main() -> None:
 
 async def _screens(folder: Path, only: str, sizes: Sequence[Size], themes: Sequence[Theme]) -> None:
     with tempfile.TemporaryDirectory(prefix="quarterdeck-screens-") as place:
-        async with running_demo(Path(place), 0) as service, chromium() as browser:
+        async with running_scenes(Path(place), 0) as service, chromium() as browser:
             for size in sizes:
                 for theme in themes:
                     await _take_all(browser, service, folder, size, theme, only)

@@ -46,7 +46,7 @@ async def screen(browser: Browser, plug: Plug) -> AsyncIterator[Screen]:
 def banner(screen: Screen) -> Locator:
     """What the page says while the hub is away."""
     # A notice about a request that failed may say the same for a moment.
-    return screen.page.locator("p.offline", has_text="The hub cannot be reached.")
+    return screen.page.locator("p.banners-banner", has_text="The hub cannot be reached.")
 
 
 async def check(plug: Plug, screen: Screen, session: str, *said: str) -> None:

@@ -74,7 +74,7 @@ async def test_another_server_on_the_host_gets_the_cookie_and_nothing_by_it(
     # The person's own page goes on.
     await page.goto(address)
     await expect(page.get_by_role("link", name="Quarterdeck")).to_be_visible()
-    await expect(page.locator(".offline")).to_have_count(0)
+    await expect(page.locator(".banners-banner")).to_have_count(0)
 
 
 async def test_a_page_without_its_key_says_that_nobody_is_logged_in(screen: Screen) -> None:

@@ -17,6 +17,13 @@ applyTheme();
 watchPageErrors();
 document.addEventListener("copy", copyOriginalText);
 
+// Over plain http a browser has no service workers; then the app needs the hub to open.
+if ("serviceWorker" in navigator) {
+  addEventListener("load", () => {
+    navigator.serviceWorker.register("/sw.js").catch(() => undefined);
+  });
+}
+
 const root = document.getElementById("app");
 if (root) {
   createRoot(root).render(

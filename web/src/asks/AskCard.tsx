@@ -177,9 +177,9 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       tabIndex={-1}
     >
       {props.state === "settled" && (
-        <h3>
+        <h2>
           <Marked text={title} code={opened.ask_kind === "tool"} />
-        </h3>
+        </h2>
       )}
       {props.children}
       {props.state === "open" && (

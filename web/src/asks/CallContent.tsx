@@ -29,9 +29,9 @@ export function CallContent(props: {
   return (
     <>
       {isJson && (
-        <h3>
+        <h2>
           <Marked text={props.tool} code />: <Marked text={props.title} code />
-        </h3>
+        </h2>
       )}
       {content.description && <AgentDescription text={content.description} />}
       {content.parts.map((part, index) =>

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -38,7 +38,7 @@ SCENE = "QUARTERDECK_DEMO_SCENE"
 MODULES = 24
 SETTLED = 20.0
 """Seconds that a scene may take until it stands; a slower machine shows it a little later."""
-_STANDING = (SessionState.WAITING, SessionState.IDLE, SessionState.ENDED)
+_STANDING = (SessionState.WAITING, SessionState.ENDED)
 
 
 def run_demo(port: int) -> int:
@@ -49,22 +49,24 @@ def run_demo(port: int) -> int:
 
 
 async def _demo(folder: Path, port: int) -> None:
-    async with running_demo(folder, port) as service:
+    async with running_scenes(folder, port) as service:
         _print_address(service)
         await until_signal()
     print_line("The demo has ended, and its data is deleted.")
 
 
 @asynccontextmanager
-async def running_demo(folder: Path, port: int) -> AsyncIterator[Service]:
-    """The service with the sessions of the demo, all of it below this folder."""
+async def running_scenes(
+    folder: Path, port: int, played: Sequence[scenes.Scene] = scenes.SCENES
+) -> AsyncIterator[Service]:
+    """The service with these sessions, all of it below this folder."""
     home, work = folder / "data", folder / "work"
     home.mkdir(mode=0o700)
     work.mkdir()
-    cli = scripted_cli(folder)
+    cli = _scripted_cli(folder, played)
     try:
         async with run_service(home, ServeOptions(listen=Listen(port=port), claude=cli)) as service:
-            for scene in scenes.SCENES:
+            for scene in played:
                 await _start(service, work, scene)
             yield service
     finally:
@@ -96,7 +98,10 @@ async def _until_it_stands(service: Service, session: str) -> None:
     """Wait until the scene waits for somebody, is over, or shows its to-dos."""
     while True:
         shown = service.hub.view(session)
-        if shown is not None and (shown.state in _STANDING or shown.holds.todos):
+        # It is idle also before its first turn.
+        if shown is not None and (
+            shown.state in _STANDING or shown.holds.todos or shown.last_turn is not None
+        ):
             return
         await anyio.sleep(0.02)
 
@@ -137,13 +142,10 @@ def _change_files(place: Path) -> None:
     (place / "prices" / "rounding.py").write_text(scenes.ROUNDING)
 
 
-def scripted_cli(folder: Path) -> str:
+def _scripted_cli(folder: Path, played: Sequence[scenes.Scene]) -> str:
     """A program that behaves like the real CLI, and plays the scene that its environment names."""
-    steps: dict[str, tuple[fake.Step, ...]] = {
-        scene.session: scene.steps for scene in scenes.SCENES
-    }
     plays = "".join(
-        f"  {name}) exec {_command(folder, script)} ;;\n" for name, script in steps.items()
+        f"  {scene.session}) exec {_command(folder, scene.steps)} ;;\n" for scene in played
     )
     program = folder / "claude"
     program.write_text(

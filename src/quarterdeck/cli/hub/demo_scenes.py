@@ -32,7 +32,7 @@ class Scene(Value):
     """Whether the files of its folder are changed, as if it had done so."""
 
 
-def _says(*content: str | fake.Line, parent: str | None = None) -> fake.Step:
+def says(*content: str | fake.Line, parent: str | None = None) -> fake.Step:
     """A message of its own."""
     line = fake.assistant(*content, parent=parent)
     message = line["message"]
@@ -40,41 +40,42 @@ def _says(*content: str | fake.Line, parent: str | None = None) -> fake.Step:
     return fake.say(line | {"message": message | {"id": f"msg_{next(_numbers)}"}})
 
 
-def _did(
-    tool: str, given: fake.Line, output: str, *, failed: bool = False
-) -> tuple[fake.Step, ...]:
+def did(tool: str, given: fake.Line, output: str, *, failed: bool = False) -> tuple[fake.Step, ...]:
     """A call with its result."""
     name = f"toolu_{next(_numbers)}"
     return (
-        _says(fake.tool_use(tool, given, name)),
+        says(fake.tool_use(tool, given, name)),
         fake.say(fake.tool_result(output, name, is_error=failed)),
     )
 
 
-def _asks(tool: str, given: fake.Line, ask: str, **fields: object) -> tuple[fake.Step, ...]:
+def asks(tool: str, given: fake.Line, ask: str, **fields: object) -> tuple[fake.Step, ...]:
     """A call that waits for a person."""
     line = fake.can_use_tool(tool, given, ask, **fields)
     request = line["request"]
     assert isinstance(request, dict)
     name = f"toolu_{next(_numbers)}"
     return (
-        _says(fake.tool_use(tool, given, name)),
+        says(fake.tool_use(tool, given, name)),
         fake.say(line | {"request": request | {"tool_use_id": name}}),
         fake.Expect("control_response", timeout=DAY, polite=True),
         fake.say(fake.tool_result("Not executed: this agent is scripted.", name)),
     )
 
 
-def _begin() -> tuple[fake.Step, ...]:
+def begin() -> tuple[fake.Step, ...]:
+    """The start of a scene: the first prompt."""
     return (fake.Initialize(), fake.Expect("user", timeout=DAY, polite=True))
 
 
-def _end(text: str, **fields: object) -> tuple[fake.Step, ...]:
+def end(text: str, **fields: object) -> tuple[fake.Step, ...]:
+    """The end of a turn; later prompts are repeated."""
     return (fake.say(fake.result(text, **fields)), fake.Serve())
 
 
-def _thanks() -> tuple[fake.Step, ...]:
-    return (_says(SCRIPTED), *_end(SCRIPTED, total_cost_usd=0.0412))
+def thanks() -> tuple[fake.Step, ...]:
+    """The end of a scene after an answer."""
+    return (says(SCRIPTED), *end(SCRIPTED, total_cost_usd=0.0412))
 
 
 def _tests(command: str, description: str) -> fake.Line:
@@ -89,14 +90,12 @@ CHECKOUT = Scene(
     folder="shop",
     prompt="The tax is wrong for customers outside Germany. Fix it.",
     steps=(
-        *_begin(),
-        _says("I look at how the checkout computes the price."),
-        *_did("Read", {"file_path": "src/checkout.ts"}, "export function total(price: number) {"),
-        *_did("Grep", {"pattern": "taxRate", "path": "src"}, "src/countries.ts\nsrc/invoice.ts"),
-        _says(
-            "The rate of **19 %** is written into `total`. I use the customer's country instead."
-        ),
-        *_did(
+        *begin(),
+        says("I look at how the checkout computes the price."),
+        *did("Read", {"file_path": "src/checkout.ts"}, "export function total(price: number) {"),
+        *did("Grep", {"pattern": "taxRate", "path": "src"}, "src/countries.ts\nsrc/invoice.ts"),
+        says("The rate of **19 %** is written into `total`. I use the customer's country instead."),
+        *did(
             "Edit",
             {
                 "file_path": "src/checkout.ts",
@@ -105,9 +104,9 @@ CHECKOUT = Scene(
             },
             "The file has been updated.",
         ),
-        _says("Now I run the tests of the checkout."),
-        *_asks("Bash", _tests("npm test -- checkout", "Run the checkout tests"), "ask-tests"),
-        *_thanks(),
+        says("Now I run the tests of the checkout."),
+        *asks("Bash", _tests("npm test -- checkout", "Run the checkout tests"), "ask-tests"),
+        *thanks(),
     ),
 )
 
@@ -148,13 +147,13 @@ PLANNED = Scene(
     mode="plan",
     comments=COMMENTS,
     steps=(
-        *_begin(),
-        *_did("Glob", {"pattern": "src/api/**/*.py"}, "src/api/app.py\nsrc/api/keys.py"),
-        _says("I have read how requests are authenticated. This is my plan."),
-        *_asks("ExitPlanMode", {"plan": PLAN}, "ask-plan-1"),
-        _says("Thank you for the comments. The second version says what happens without Redis."),
-        *_asks("ExitPlanMode", {"plan": PLAN + BETTER}, "ask-plan-2"),
-        *_thanks(),
+        *begin(),
+        *did("Glob", {"pattern": "src/api/**/*.py"}, "src/api/app.py\nsrc/api/keys.py"),
+        says("I have read how requests are authenticated. This is my plan."),
+        *asks("ExitPlanMode", {"plan": PLAN}, "ask-plan-1"),
+        says("Thank you for the comments. The second version says what happens without Redis."),
+        *asks("ExitPlanMode", {"plan": PLAN + BETTER}, "ask-plan-2"),
+        *thanks(),
     ),
 )
 
@@ -189,10 +188,10 @@ ASKED = Scene(
     folder="web",
     prompt="Build the onboarding of new customers.",
     steps=(
-        *_begin(),
-        _says("Two things decide how I build it. I ask before I begin."),
-        *_asks("AskUserQuestion", QUESTIONS, "ask-questions"),
-        *_thanks(),
+        *begin(),
+        says("Two things decide how I build it. I ask before I begin."),
+        *asks("AskUserQuestion", QUESTIONS, "ask-questions"),
+        *thanks(),
     ),
 )
 
@@ -203,18 +202,18 @@ MIGRATION = Scene(
     prompt="Replace floating point prices by decimals, everywhere.",
     changes=True,
     steps=(
-        *_begin(),
-        _says("Prices are floats in 24 modules. I replace them one after the other."),
-        *_did("Bash", _tests("grep -rl 'price: float' prices", "Find the modules"), "24 files"),
-        *_did(
+        *begin(),
+        says("Prices are floats in 24 modules. I replace them one after the other."),
+        *did("Bash", _tests("grep -rl 'price: float' prices", "Find the modules"), "24 files"),
+        *did(
             "Bash", _tests("python tools/to_decimal.py prices", "Change them"), "24 files changed"
         ),
-        *_did("Bash", _tests("pytest -q", "Run all tests"), "318 passed in 4.21s"),
-        _says(
+        *did("Bash", _tests("pytest -q", "Run all tests"), "318 passed in 4.21s"),
+        says(
             "All prices are `Decimal` now, in **24 modules**. Rounding is in one place,"
             " `prices/rounding.py`, and all 318 tests pass. Look at the changes before you commit."
         ),
-        *_end("All prices are decimals now.", total_cost_usd=1.2731, duration_ms=412_000),
+        *end("All prices are decimals now.", total_cost_usd=1.2731, duration_ms=412_000),
     ),
 )
 
@@ -230,9 +229,9 @@ WORKING = Scene(
     folder="handbook",
     prompt="Check every link in the handbook, and report the dead ones.",
     steps=(
-        *_begin(),
-        _says("212 pages have links. I work through them in parts."),
-        *_did(
+        *begin(),
+        says("212 pages have links. I work through them in parts."),
+        *did(
             "TodoWrite",
             {
                 "todos": [
@@ -242,8 +241,8 @@ WORKING = Scene(
             },
             "Todos have been modified successfully.",
         ),
-        *_did("Bash", _tests("tools/links guides", "Check the guides"), "148 links, 2 dead"),
-        _says(
+        *did("Bash", _tests("tools/links guides", "Check the guides"), "148 links, 2 dead"),
+        says(
             "A subagent checks the reference meanwhile.",
             fake.tool_use(
                 "Task",
@@ -255,15 +254,15 @@ WORKING = Scene(
                 "toolu_subagent",
             ),
         ),
-        _says("The reference has 64 pages. I begin with the API.", parent="toolu_subagent"),
-        _says(
+        says("The reference has 64 pages. I begin with the API.", parent="toolu_subagent"),
+        says(
             fake.tool_use("WebFetch", {"url": "https://example.org/api", "prompt": "Is it there?"}),
             parent="toolu_subagent",
         ),
         # At work until somebody interrupts it.
         fake.Expect("control_request", "interrupt", timeout=DAY, polite=True),
         fake.say(fake.answer()),
-        *_end(
+        *end(
             "",
             subtype="error_during_execution",
             is_error=True,
@@ -279,16 +278,16 @@ FAILED = Scene(
     folder="reports",
     prompt="Write the nightly report and send it to the team.",
     steps=(
-        *_begin(),
-        *_did(
+        *begin(),
+        *did(
             "Bash",
             _tests("make report", "Make the report"),
             "psycopg.OperationalError: connection to server at 10.0.3.7, port 5432 failed\n"
             "make: *** [Makefile:41: report] Error 1",
             failed=True,
         ),
-        _says("The database does not answer. I try once more in a minute."),
-        *_end(
+        says("The database does not answer. I try once more in a minute."),
+        *end(
             "API Error: 529 Overloaded. The model could not be reached after ten attempts.",
             subtype="error_during_execution",
             is_error=True,
@@ -306,13 +305,13 @@ GREETING: fake.Line = {
     "description": "Write the greeting",
 }
 OTHER: tuple[fake.Step, ...] = (
-    *_begin(),
-    _says(
+    *begin(),
+    says(
         "I am a scripted agent: whatever you ask, I play this one scene. I would now run a shell"
         " command, and need your permission."
     ),
-    *_asks("Bash", GREETING, "ask-greeting"),
-    *_thanks(),
+    *asks("Bash", GREETING, "ask-greeting"),
+    *thanks(),
 )
 """What an agent plays that a visitor starts."""
 

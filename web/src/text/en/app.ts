@@ -9,7 +9,6 @@ export const app = {
   skip: "Skip",
   skipToPage: "Skip to the page",
   skipToComposer: "Skip to the composer",
-  skipToList: "Skip to the list of sessions",
   backToSessions: "Back to sessions",
   loggedOut: "You are not logged in",
   loginBefore: "Run",
@@ -20,7 +19,9 @@ export const app = {
   hubAway: "The hub cannot be reached. Agents keep working; this page reconnects automatically.",
   notEncrypted:
     "This connection is not encrypted: others in your network can read it. Notifications and the offline page need https.",
-  howEncrypted: "How to use https",
+  offline: "The hub cannot be reached",
+  offlineHint:
+    "This is the app alone, from this device. Agents keep working; everything appears here as soon as the hub answers.",
   dismiss: "Dismiss",
   times: (count: number) => `(${count} times)`,
   things: {

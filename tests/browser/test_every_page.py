@@ -1,0 +1,278 @@
+"""Every page and card at every width, with the longest words, and without the hub.
+
+The agents are scripted (`fake`): fifty questions at once would take fifty turns of a real CLI.
+One service and one page for all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from quarterdeck.cli.hub.demo import running_scenes
+from quarterdeck.cli.hub.demo_scenes import SCENES, Scene, asks, begin, says
+from quarterdeck.fronts.http import login_link
+from quarterdeck.service.service import Service
+from quarterdeck.testing import fake
+from support.apart import apart
+from support.browser import Screen, browsing
+
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
+
+WIDTHS = (320, 390, 768, 1280, 1440)
+WORD = "unbroken" * 40
+COMMAND = f"touch {WORD} && echo " + "several words " * 40
+TABLE = (
+    f"| Package | Remark {WORD[:60]} | Since |\n|---|---|---|\n| quarterdeck-{WORD} | x | 2024 |"
+)
+ALL = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
+MANY = 50
+
+
+def _many() -> tuple[fake.Step, ...]:
+    """Fifty calls that wait at the same time."""
+    steps: list[fake.Step] = []
+    for number in range(MANY):
+        call: fake.Line = {"command": f"touch file-{number} {WORD[:200]}", "description": WORD[:90]}
+        steps += asks("Bash", call, f"ask-{number}")[:2]
+    return (*steps, fake.Serve())
+
+
+QUESTIONS: fake.Line = {
+    "questions": [
+        {
+            "header": WORD[:12],
+            "question": f"{WORD}?",
+            "multiSelect": True,
+            "options": [
+                {"label": WORD, "description": WORD, "preview": COMMAND},
+                {"label": "Short", "description": "short"},
+            ],
+        }
+    ]
+}
+HOSTILE = (
+    Scene(
+        session="long-many",
+        name=f"{WORD} and a name of many words " * 2,
+        folder="d" * 120,
+        prompt=f"{WORD} " * 3,
+        steps=(*begin(), says(f"# {WORD}\n\n{TABLE}\n\n- `{WORD}`\n\n> {WORD}"), *_many()),
+    ),
+    Scene(
+        session="long-plan",
+        name="plan",
+        folder="plan",
+        prompt="plan",
+        mode="plan",
+        steps=(
+            *begin(),
+            *asks(
+                "ExitPlanMode",
+                {"plan": f"# {WORD}\n\n{TABLE}\n\n```bash\n{COMMAND}\n```\n\n- {WORD}\n"},
+                "ask-p",
+            ),
+        ),
+    ),
+    Scene(
+        session="long-questions",
+        name="questions",
+        folder="questions",
+        prompt="ask",
+        steps=(*begin(), *asks("AskUserQuestion", QUESTIONS, "ask-q")),
+    ),
+    Scene(
+        session="long-edit",
+        name="edit",
+        folder="edit",
+        prompt="edit",
+        steps=(
+            *begin(),
+            *asks(
+                "Edit",
+                {
+                    "file_path": f"/{'p' * 120}/{'f' * 120}.py",
+                    "old_string": f"x = '{WORD}'\n" * 4,
+                    "new_string": f"y = '{WORD}'\n" * 4,
+                },
+                "ask-e",
+            ),
+        ),
+    ),
+)
+PAGES = (
+    "/",
+    "/s/long-many",
+    "/s/long-plan",
+    "/s/long-questions",
+    "/s/long-edit",
+    "/s/demo-changes",
+    "/s/demo-todos",
+    "/s/demo-failure",
+    "/search",
+    "/usage",
+    "/loops",
+    "/schedules",
+    "/policy",
+    "/policy?part=edit",
+    "/policy?part=explain",
+    "/policy?part=audit",
+    "/policy?part=replay",
+    "/policy?part=suggestions",
+    "/machines",
+    "/settings",
+    "/?tour",
+)
+
+_BEYOND = """() => {
+  const width = document.documentElement.clientWidth;
+  const scrolls = (one) => {
+    for (let box = one.parentElement; box; box = box.parentElement) {
+      const style = getComputedStyle(box);
+      if (/auto|scroll|hidden|clip/.test(style.overflowX) && box !== document.body) {
+        const edges = box.getBoundingClientRect();
+        if (edges.left >= -1 && edges.right <= width + 1) return true;
+      }
+    }
+    return false;
+  };
+  return [...document.querySelectorAll('body *')].filter((one) => {
+    if (one.closest('.skip-links, .visually-hidden, svg *')) return false;
+    if (!one.checkVisibility()) return false;
+    const box = one.getBoundingClientRect();
+    return box.width && (box.right > width + 1 || box.left < -1) && !scrolls(one);
+  }).map((one) => one.outerHTML.slice(0, 120)).slice(0, 5);
+}"""
+"""Elements beyond the window that nothing scrolls to."""
+
+_SIDEWAYS = """() => [document.scrollingElement, ...document.querySelectorAll(
+    '.page, main, aside, .timeline-log, .inbox-inbox, .asks-card, [role=dialog]')]
+  .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth + 1
+    && getComputedStyle(box).display !== 'contents')
+  .map((box) => `${box.tagName} ${box.className}: ${box.scrollWidth} > ${box.clientWidth}`)"""
+"""Boxes of the layout that would scroll sideways: a table or a code block may, a page may not."""
+
+_COVERED = """() => {
+  const found = [];
+  const controls = 'button, a[href], input, select, textarea, summary, [role=tab]';
+  for (const one of document.querySelectorAll(controls)) {
+    if (one.closest('.skip-links, [aria-hidden=true]') || !one.checkVisibility({visibilityProperty: true})) continue;
+    one.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
+    const box = one.getClientRects()[0];
+    if (!box || !box.width) continue;
+    const at = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    if (at && (one.contains(at) || one.closest('label')?.contains(at))) continue;
+    const over = at ? at.outerHTML.slice(0, 80) : 'nothing';
+    found.push(`${one.outerHTML.slice(0, 100)} is under ${over}`);
+  }
+  return found.slice(0, 5);
+}"""
+"""Controls that cannot be clicked: something lies over them, or they cannot be reached."""
+
+
+@pytest.fixture(scope="module")
+async def deck(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """A service with hostile and ordinary scenes."""
+    folder = tmp_path_factory.mktemp("scenes")
+    async with apart(running_scenes(folder, 0, (*SCENES, *HOSTILE))) as service:
+        yield service
+
+
+@pytest.fixture
+async def screen(browser: Browser, deck: Service) -> AsyncIterator[Screen]:
+    """A page of this module's own."""
+    async with browsing(browser, deck) as opened:
+        await opened.login()
+        yield opened
+    await deck.hub.workers.end_idle()  # those that wait for the next policy that is tried
+
+
+async def settled(page: Page) -> None:
+    """Wait until a page has loaded what it shows, and has been laid out."""
+    await page.wait_for_load_state("networkidle")
+    await page.evaluate("document.fonts.ready")
+    await page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+
+
+async def test_every_page_and_card_fits_every_width_and_every_control_can_be_clicked(
+    screen: Screen,
+) -> None:
+    page, wrong = screen.page, []
+    for path in PAGES:
+        await page.set_viewport_size({"width": 1280, "height": 800})
+        await page.goto(f"{screen.deck.address}{path}")
+        await settled(page)
+        if path == "/":
+            cards = page.locator(".asks-card")
+            await expect(cards).to_have_count(MANY + 6)
+        for width in WIDTHS:
+            await page.set_viewport_size({"width": width, "height": 800})
+            await settled(page)
+            for name, script in (
+                ("beyond", _BEYOND),
+                ("sideways", _SIDEWAYS),
+                ("covered", _COVERED),
+            ):
+                if path == "/?tour" and name == "covered":
+                    continue  # the tour lies over the page until it is closed
+                if found := await page.evaluate(script):
+                    wrong.append((path, width, name, found))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+async def test_axe_finds_nothing_of_any_level_on_any_page(screen: Screen) -> None:
+    page, wrong = screen.page, []
+    for path in PAGES:
+        await page.goto(f"{screen.deck.address}{path}")
+        await settled(page)
+        try:
+            await screen.check_access(ALL)
+        except AssertionError as error:
+            wrong.append((path, str(error)[:600]))
+    await page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("/", "/s/long-plan", "/policy"):
+        await page.goto(f"{screen.deck.address}{path}")
+        await settled(page)
+        try:
+            await screen.check_access(ALL)
+        except AssertionError as error:
+            wrong.append((f"phone {path}", str(error)[:600]))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+async def test_the_tour_opens_its_five_pages(screen: Screen) -> None:
+    page = screen.page
+    code = screen.deck.access.make_code("a visitor")
+    await page.goto(login_link(screen.deck.address, code).replace("/login#", "/login?tour#"))
+    tour = page.get_by_role("complementary", name="Tour")
+    await expect(tour).to_contain_text("1 of 5")
+    places = []
+    for step in range(1, 6):
+        await expect(tour).to_contain_text(f"{step} of 5")
+        places.append(await page.evaluate("location.pathname"))
+        await tour.get_by_role("button", name="Done" if step == 5 else "Next").click()
+    assert len(set(places)) == 5
+    await expect(tour).to_have_count(0)
+
+
+async def test_the_app_opens_without_the_hub_and_keeps_nothing_of_the_api(screen: Screen) -> None:
+    page, address = screen.page, screen.deck.address
+    await page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    await page.goto(f"{address}/policy")
+    await settled(page)
+    kept = await page.evaluate(
+        "caches.open('quarterdeck-files').then(async (files) =>"
+        " (await files.keys()).map((one) => new URL(one.url).pathname))"
+    )
+    assert "/" in kept
+    assert any(path.startswith("/assets/index-") for path in kept)
+    assert not [path for path in kept if path.startswith("/api")]
+    await page.context.set_offline(True)
+    await page.goto(f"{address}/")
+    await expect(page.get_by_role("heading", name="The hub cannot be reached")).to_be_visible()
+    await screen.shot("offline-shell")
+    await page.context.set_offline(False)
+    await expect(page.locator(".asks-card").first).to_be_visible()
+    screen.complaints.clear()  # the browser tells that it was offline
