@@ -17,14 +17,20 @@ if TYPE_CHECKING:
         Allow,
         AnyAsk,
         Ask,
+        CliSandbox,
         Decision,
         Deny,
         Hook,
+        InstalledPlugin,
+        LocalPlugin,
         Options,
         PlanAsk,
         Query,
         QuestionsAsk,
         Reply,
+        SandboxFiles,
+        SandboxNetwork,
+        SessionStore,
         ToolAsk,
         ask,
     )
@@ -51,11 +57,12 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
+    from quarterdeck.wire.base import Unknown
     from quarterdeck.wire.content import TextBlock, ToolResultBlock, ToolUseBlock
     from quarterdeck.wire.hook_outputs import SyncOutput
     from quarterdeck.wire.hooks import HookEvent
     from quarterdeck.wire.info import AgentDefinition, McpHttpServer, McpSseServer, McpStdioServer
-    from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
+    from quarterdeck.wire.messages import Assistant, FromCli, Result, StreamEvent, User
     from quarterdeck.wire.outbound import Prompt, document_block, image_block, text_block
     from quarterdeck.wire.permissions import (
         AddRules,
@@ -76,16 +83,20 @@ __all__ = [
     "AnyAsk",
     "Ask",
     "Assistant",
+    "CliSandbox",
     "Decide",
     "Decision",
     "Deny",
     "Destination",
+    "FromCli",
     "Hook",
     "HookEvent",
     "HubReply",
+    "InstalledPlugin",
     "LaunchError",
     "LinkClosed",
     "Listener",
+    "LocalPlugin",
     "McpHttpServer",
     "McpSseServer",
     "McpStdioServer",
@@ -103,6 +114,9 @@ __all__ = [
     "RequestRefused",
     "RequestTimeout",
     "Result",
+    "SandboxFiles",
+    "SandboxNetwork",
+    "SessionStore",
     "State",
     "StreamEvent",
     "SyncOutput",
@@ -114,6 +128,7 @@ __all__ = [
     "ToolUseBlock",
     "Turn",
     "TurnFailed",
+    "Unknown",
     "UnsupportedError",
     "UsageError",
     "User",
@@ -141,6 +156,7 @@ _HOMES = {
     "Assistant": "quarterdeck.wire.messages",
     "Decide": "quarterdeck.agent.service",
     "Destination": "quarterdeck.wire.permissions",
+    "FromCli": "quarterdeck.wire.messages",
     "HookEvent": "quarterdeck.wire.hooks",
     "HubReply": "quarterdeck.client.once",
     "LaunchError": "quarterdeck.domain.errors",
@@ -168,6 +184,7 @@ _HOMES = {
     "ToolUseBlock": "quarterdeck.wire.content",
     "Turn": "quarterdeck.wire.turns",
     "TurnFailed": "quarterdeck.domain.errors",
+    "Unknown": "quarterdeck.wire.base",
     "UnsupportedError": "quarterdeck.domain.errors",
     "UsageError": "quarterdeck.domain.errors",
     "User": "quarterdeck.wire.messages",

@@ -24,7 +24,7 @@ from quarterdeck.agent.hooks import (
 )
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.hook_outputs import AsyncOutput, HookDecision, SyncOutput
-from quarterdeck.wire.hooks import HookEvent, PreToolUseInput
+from quarterdeck.wire.hooks import HookEvent, PreToolUseInput, UnknownHook
 from quarterdeck.wire.requests import HookCallback
 
 pytestmark = pytest.mark.anyio
@@ -166,3 +166,27 @@ def test_an_event_that_takes_no_context_is_refused(event: HookEvent | str) -> No
 async def test_a_hook_that_nobody_registered_is_reported() -> None:
     with pytest.raises(HookFailed, match="hook-9"):
         await HookTable([]).call(call(HookEvent.STOP, "hook-9"))
+
+
+@pytest.mark.parametrize("event", list(HookEvent))
+async def test_every_event_has_a_maker_that_is_typed_by_it(event: HookEvent) -> None:
+    maker = getattr(Hook, event.name.lower())
+    assert maker.kind.__struct_config__.tag == event.value
+    seen: list[object] = []
+    hook = maker(seen.append, matcher="Bash", timeout=3)
+    assert (hook.event, hook.matcher, hook.timeout) == (event, "Bash", 3)
+    given = maker.kind()
+    hook.function(given)
+    assert seen == [given]
+    with pytest.raises(TypeError, match="no input of"):
+        hook.function(UnknownHook())
+
+
+async def test_a_typed_hook_denies_what_is_not_its_input() -> None:
+    def check(call: PreToolUseInput) -> SyncOutput | None:
+        return allow_call() if call.tool_name == "Bash" else None
+
+    table = HookTable([Hook.pre_tool_use(check)])
+    for event, verdict in ((HookEvent.PRE_TOOL_USE, "allow"), (HookEvent.STOP, "deny")):
+        said = json.loads(msgspec.json.encode(await table.call(call(event))))
+        assert said["hookSpecificOutput"]["permissionDecision"] == verdict

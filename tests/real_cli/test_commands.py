@@ -7,7 +7,7 @@ One session shows it all: its scenes follow each other.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 import pytest
@@ -195,7 +195,7 @@ async def without_checkpoints_nothing_is_rewound(seat: Seat, agent: Agent) -> No
     seat.found("Rewind files without checkpoints", "a clear error")
 
 
-def said(messages: list[Message]) -> str:
+def said(messages: Sequence[Message]) -> str:
     """What a command told the person."""
     return "\n".join(m.text for m in messages if isinstance(m, Assistant | User))
 

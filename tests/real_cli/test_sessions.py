@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
@@ -16,6 +17,7 @@ from quarterdeck import Agent, Allow, Assistant, Query, User
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.testing import Gate, ModelRequest, play, reply
 from quarterdeck.wire.base import Message
+from quarterdeck.wire.messages import FromCli
 from quarterdeck.wire.versions import kills_children_on_term, release
 from support.bounds import SECONDS
 from support.scenes import Person, Probe, bash, running
@@ -86,7 +88,7 @@ async def test_a_session_goes_on_in_another_process(seat: Seat) -> None:
     await start_again_under_the_same_id(seat, chosen)
 
 
-async def begin_and_be_killed(seat: Seat, chosen: str) -> list[Message]:
+async def begin_and_be_killed(seat: Seat, chosen: str) -> list[FromCli]:
     """A session of two turns, killed in the third, while it waits for an answer."""
     person, probe = Person(), Probe(seat)
     async with seat.agent(session_id=chosen, decide=person) as agent:
@@ -107,7 +109,7 @@ async def begin_and_be_killed(seat: Seat, chosen: str) -> list[Message]:
     return first
 
 
-def what_is_remembered(seat: Seat, messages: list[Message]) -> None:
+def what_is_remembered(seat: Seat, messages: Sequence[Message]) -> None:
     """A session that was resumed after a kill: what the model knows of it, and what we are told."""
     assert knows(seat.model.turns[-1], "ALPHA", "BETA", "GAMMA") == [True, True, True]
     seat.found("Resume a session")

@@ -6,7 +6,7 @@ scene, and nothing of what a version does there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -17,7 +17,7 @@ from quarterdeck.testing import ToolUse, play
 from quarterdeck.testing.script import Said
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock
-from quarterdeck.wire.messages import Result, User
+from quarterdeck.wire.messages import FromCli, Result, User
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.system import Init
 from support.bounds import SECONDS
@@ -146,7 +146,7 @@ def running(words: str) -> list[int]:
     return found
 
 
-async def turn(agent: Agent, *replies: Said) -> list[Message]:
+async def turn(agent: Agent, *replies: Said) -> list[FromCli]:
     """One prompt that carries its script: all messages to the end of its turn."""
     with anyio.fail_after(SECONDS):
         return [message async for message in agent.query(play(*replies))]
@@ -159,7 +159,7 @@ async def mode_shown(agent: Agent) -> PermissionMode:
     return init.permission_mode
 
 
-def tool_results(messages: list[Message]) -> list[ToolResultBlock]:
+def tool_results(messages: Sequence[Message]) -> list[ToolResultBlock]:
     """What the tools gave."""
     return [
         block
@@ -170,7 +170,7 @@ def tool_results(messages: list[Message]) -> list[ToolResultBlock]:
     ]
 
 
-def result_of(messages: list[Message]) -> Result:
+def result_of(messages: Sequence[Message]) -> Result:
     """The result of a turn, which is its last message."""
     last = messages[-1]
     assert isinstance(last, Result)

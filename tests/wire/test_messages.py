@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar, assert_never, get_args
 
 import pytest
 
@@ -19,6 +19,7 @@ from quarterdeck.wire.internal import (
     TranscriptMirror,
 )
 from quarterdeck.wire.messages import (
+    FROM_CLI,
     ActiveGoal,
     Assistant,
     AssistantError,
@@ -32,6 +33,7 @@ from quarterdeck.wire.messages import (
     StreamEvent,
     StreamlinedText,
     StreamlinedToolUseSummary,
+    SystemHeader,
     ToolProgress,
     ToolUseSummary,
     User,
@@ -39,7 +41,7 @@ from quarterdeck.wire.messages import (
 from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.reports import RateLimitStatus
 from quarterdeck.wire.result import ResultSubtype, TerminalReason
-from quarterdeck.wire.system import Init
+from quarterdeck.wire.system import SYSTEM, Init
 
 M = TypeVar("M", bound=Message)
 
@@ -322,3 +324,10 @@ def test_a_match_over_all_messages_can_be_complete() -> None:
     assert what_it_is(result()) == "ended"
     assert what_it_is(Init()) == "began"
     assert what_it_is(Unknown(type="x")) == "unread"
+
+
+def test_the_union_has_every_message_that_a_line_can_become() -> None:
+    known = set(get_args(FromCli))
+    assert set(SYSTEM.values()) <= known
+    assert set(get_args(FROM_CLI)) - {SystemHeader} <= known
+    assert {Unknown, Malformed} <= known

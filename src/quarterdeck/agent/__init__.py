@@ -27,20 +27,34 @@ if TYPE_CHECKING:
     from quarterdeck.agent.once import Reply, ask
     from quarterdeck.agent.options import Options
     from quarterdeck.agent.query import Query
+    from quarterdeck.agent.session_store import SessionStore
+    from quarterdeck.agent.typed_settings import (
+        CliSandbox,
+        InstalledPlugin,
+        LocalPlugin,
+        SandboxFiles,
+        SandboxNetwork,
+    )
 
 __all__ = [
     "Agent",
     "Allow",
     "AnyAsk",
     "Ask",
+    "CliSandbox",
     "Decision",
     "Deny",
     "Hook",
+    "InstalledPlugin",
+    "LocalPlugin",
     "Options",
     "PlanAsk",
     "Query",
     "QuestionsAsk",
     "Reply",
+    "SandboxFiles",
+    "SandboxNetwork",
+    "SessionStore",
     "ToolAsk",
     "ask",
 ]
@@ -63,5 +77,13 @@ __getattr__ = load_later(
         "once": ("Reply", "ask"),
         "options": ("Options",),
         "query": ("Query",),
+        "session_store": ("SessionStore",),
+        "typed_settings": (
+            "CliSandbox",
+            "InstalledPlugin",
+            "LocalPlugin",
+            "SandboxFiles",
+            "SandboxNetwork",
+        ),
     },
 )

@@ -30,9 +30,12 @@ from quarterdeck.agent.mcp.host import McpHost
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.query import Query, as_prompt
 from quarterdeck.agent.service import Decide, Elicit, Service
+from quarterdeck.agent.session_store import SessionMirror, SessionStore
 from quarterdeck.agent.start import (
     check_servers,
     initialize_command,
+    projects_of_agent,
+    restored,
     start_link,
     version_of,
 )
@@ -57,6 +60,7 @@ from quarterdeck.wire.commands import (
 )
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
 from quarterdeck.wire.exchange import Abandoned, Answered, Ending, Lost, Refused
+from quarterdeck.wire.internal import TranscriptMirror
 from quarterdeck.wire.messages import Result, StreamEvent
 from quarterdeck.wire.outbound import KeepAlive, Prompt
 from quarterdeck.wire.peer import Asked, Event, Peer, Recovered, RequestEnded, Withdrawn
@@ -104,7 +108,8 @@ class Agent(Controls):
     that the CLI calls, `tools` are MCP servers in this process, `elicit` answers the questions of
     other MCP servers. `link` replaces the process: a pipe to a CLI that was started elsewhere. If
     its `version` is given, the agent can use version-dependent requests before the CLI reports its
-    version. `stderr` gets each line of the process's stderr.
+    version. `stderr` gets each line of the process's stderr. `session_store` gets a copy of the
+    transcript, and a session that is resumed is taken from it.
     """
 
     def __init__(
@@ -118,6 +123,7 @@ class Agent(Controls):
         link: Link | None = None,
         version: Version | None = None,
         stderr: Callable[[str], None] | None = None,
+        session_store: SessionStore | None = None,
         start_timeout: float = START_SECONDS,
     ) -> None:
         self.options = options or Options()
@@ -130,6 +136,11 @@ class Agent(Controls):
         self._given_link = link
         self._given_version = version
         self._stderr = stderr
+        self._store = session_store
+        self._mirror: SessionMirror | None = None
+        self._ended = anyio.Event()
+        if session_store is not None and link is not None:
+            raise UsageError("session_store: it needs a CLI that this agent starts")
         self._start_timeout = start_timeout
         self._queries: dict[str, Query] = {}
         # Weak references: a caller may drop its messages without notice.
@@ -168,7 +179,14 @@ class Agent(Controls):
         version, link = self._given_version, self._given_link
         if link is None:
             files = self._stack.enter_context(ArgumentFiles())
-            version, link = await start_link(self.options, files, self._stderr)
+            options = self.options
+            if self._store is not None:
+                projects = projects_of_agent(options)
+                options = await restored(options, self._store, projects)
+                self._mirror = SessionMirror(
+                    self._store, projects, lambda told: self._deliver([told])
+                )
+            version, link = await start_link(options, files, self._stderr)
         elif version is None:
             version = version_of(link)
         self._link = link
@@ -195,6 +213,8 @@ class Agent(Controls):
         )
         tasks.start_soon(self._read)
         tasks.start_soon(self._write)
+        if self._mirror is not None:
+            tasks.start_soon(self._mirror.run)
         command = initialize_command(
             self.options, self._hooks.matchers(), [server.name for server in self._servers]
         )
@@ -209,7 +229,12 @@ class Agent(Controls):
         with CancelScope(shield=True):
             if self._tasks is not None and self._closed is None:
                 await self._request_end()
+                if self._mirror is not None:  # its last lines are for the store, too
+                    with anyio.move_on_after(LEAVE_SECONDS):
+                        await self._ended.wait()
             if self._tasks is not None:
+                if self._mirror is not None:
+                    await self._mirror.finish()
                 self._tasks.cancel_scope.cancel()
         await self._stack.aclose()
         if self._closed is None:
@@ -370,6 +395,8 @@ class Agent(Controls):
                         self._handle(self._peer.link_resumed(got.last_request_id))
                 self._flush()
                 await self._ease()
+                if self._mirror is not None:
+                    await self._mirror.ease()
         except LinkClosed as closed:
             self._handle(self._peer.receive_eof())
             explained = self._explain(closed)
@@ -389,6 +416,7 @@ class Agent(Controls):
         self._handle(self._peer.link_closed(closed.reason))
         for messages in self._readers:
             messages.end(failure)
+        self._ended.set()
 
     def _flush(self) -> None:
         """Wake the writer to send the peer's data."""
@@ -425,6 +453,8 @@ class Agent(Controls):
                 batch.append(event)
                 if isinstance(event, Result):
                     self._last_result = event
+                elif self._mirror is not None and isinstance(event, TranscriptMirror):
+                    self._mirror.put(event)
             else:
                 self._deliver(batch)
                 batch = []

@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import ClassVar, Generic, TypeVar
 
 from msgspec import Raw, Struct
 
@@ -42,7 +43,46 @@ from quarterdeck.wire.hook_outputs import (
     UserPromptExpansionOutput,
     UserPromptSubmitOutput,
 )
-from quarterdeck.wire.hooks import HookEvent, HookInput, HookMatcher, UnknownHook
+from quarterdeck.wire.hooks import (
+    ConfigChangeInput,
+    CwdChangedInput,
+    DirectoryAddedInput,
+    ElicitationInput,
+    ElicitationResultInput,
+    FileChangedInput,
+    HookEvent,
+    HookInput,
+    HookInputBase,
+    HookMatcher,
+    InstructionsLoadedInput,
+    MessageDisplayInput,
+    NotificationInput,
+    PermissionDeniedInput,
+    PermissionRequestInput,
+    PostCompactInput,
+    PostModelSwitchInput,
+    PostToolBatchInput,
+    PostToolUseFailureInput,
+    PostToolUseInput,
+    PreCompactInput,
+    PreModelSwitchInput,
+    PreToolUseInput,
+    SessionEndInput,
+    SessionStartInput,
+    SetupInput,
+    StopFailureInput,
+    StopInput,
+    SubagentStartInput,
+    SubagentStopInput,
+    TaskCompletedInput,
+    TaskCreatedInput,
+    TeammateIdleInput,
+    UnknownHook,
+    UserPromptExpansionInput,
+    UserPromptSubmitInput,
+    WorktreeCreateInput,
+    WorktreeRemoveInput,
+)
 from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.requests import HookCallback
 
@@ -54,8 +94,40 @@ HookFunction = Callable[
 ]
 
 
+In = TypeVar("In", bound=HookInputBase)
+
+
+class HookMaker(Generic[In]):
+    """Makes hooks of one event, for functions that take the input of that event."""
+
+    def __init__(self, event: HookEvent, kind: type[In]) -> None:
+        self.event = event
+        self.kind = kind
+
+    def __call__(
+        self,
+        function: Callable[[In], HookOutput | Awaitable[HookOutput | None] | None],
+        *,
+        matcher: str | None = None,
+        timeout: float | None = None,
+    ) -> Hook:
+        """A hook that runs `function`. What is not an input of this event fails, and so denies."""
+
+        def typed(
+            given: HookInput | UnknownHook,
+        ) -> HookOutput | Awaitable[HookOutput | None] | None:
+            if not isinstance(given, self.kind):
+                raise TypeError(f"the CLI sent no input of {self.event.value}")
+            return function(given)
+
+        return Hook(event=self.event, function=typed, matcher=matcher, timeout=timeout)
+
+
 class Hook(Struct, frozen=True, kw_only=True):
     """Run `function` when `event` happens.
+
+    Each event has a maker that is typed by it: `Hook.pre_tool_use(check, matcher="Bash")` wants a
+    function that takes a `PreToolUseInput`.
 
     `matcher` limits it to tools by name, as in Claude Code's settings (`Bash`, `Edit|Write`, `*`).
     The CLI waits `timeout` seconds for the answer; None leaves that to the CLI.
@@ -65,6 +137,102 @@ class Hook(Struct, frozen=True, kw_only=True):
     function: HookFunction
     matcher: str | None = None
     timeout: float | None = None
+
+    pre_tool_use: ClassVar[HookMaker[PreToolUseInput]] = HookMaker(
+        HookEvent.PRE_TOOL_USE, PreToolUseInput
+    )
+    post_tool_use: ClassVar[HookMaker[PostToolUseInput]] = HookMaker(
+        HookEvent.POST_TOOL_USE, PostToolUseInput
+    )
+    post_tool_use_failure: ClassVar[HookMaker[PostToolUseFailureInput]] = HookMaker(
+        HookEvent.POST_TOOL_USE_FAILURE, PostToolUseFailureInput
+    )
+    post_tool_batch: ClassVar[HookMaker[PostToolBatchInput]] = HookMaker(
+        HookEvent.POST_TOOL_BATCH, PostToolBatchInput
+    )
+    notification: ClassVar[HookMaker[NotificationInput]] = HookMaker(
+        HookEvent.NOTIFICATION, NotificationInput
+    )
+    user_prompt_submit: ClassVar[HookMaker[UserPromptSubmitInput]] = HookMaker(
+        HookEvent.USER_PROMPT_SUBMIT, UserPromptSubmitInput
+    )
+    user_prompt_expansion: ClassVar[HookMaker[UserPromptExpansionInput]] = HookMaker(
+        HookEvent.USER_PROMPT_EXPANSION, UserPromptExpansionInput
+    )
+    session_start: ClassVar[HookMaker[SessionStartInput]] = HookMaker(
+        HookEvent.SESSION_START, SessionStartInput
+    )
+    session_end: ClassVar[HookMaker[SessionEndInput]] = HookMaker(
+        HookEvent.SESSION_END, SessionEndInput
+    )
+    stop: ClassVar[HookMaker[StopInput]] = HookMaker(HookEvent.STOP, StopInput)
+    stop_failure: ClassVar[HookMaker[StopFailureInput]] = HookMaker(
+        HookEvent.STOP_FAILURE, StopFailureInput
+    )
+    subagent_start: ClassVar[HookMaker[SubagentStartInput]] = HookMaker(
+        HookEvent.SUBAGENT_START, SubagentStartInput
+    )
+    subagent_stop: ClassVar[HookMaker[SubagentStopInput]] = HookMaker(
+        HookEvent.SUBAGENT_STOP, SubagentStopInput
+    )
+    pre_compact: ClassVar[HookMaker[PreCompactInput]] = HookMaker(
+        HookEvent.PRE_COMPACT, PreCompactInput
+    )
+    post_compact: ClassVar[HookMaker[PostCompactInput]] = HookMaker(
+        HookEvent.POST_COMPACT, PostCompactInput
+    )
+    pre_model_switch: ClassVar[HookMaker[PreModelSwitchInput]] = HookMaker(
+        HookEvent.PRE_MODEL_SWITCH, PreModelSwitchInput
+    )
+    post_model_switch: ClassVar[HookMaker[PostModelSwitchInput]] = HookMaker(
+        HookEvent.POST_MODEL_SWITCH, PostModelSwitchInput
+    )
+    permission_request: ClassVar[HookMaker[PermissionRequestInput]] = HookMaker(
+        HookEvent.PERMISSION_REQUEST, PermissionRequestInput
+    )
+    permission_denied: ClassVar[HookMaker[PermissionDeniedInput]] = HookMaker(
+        HookEvent.PERMISSION_DENIED, PermissionDeniedInput
+    )
+    setup: ClassVar[HookMaker[SetupInput]] = HookMaker(HookEvent.SETUP, SetupInput)
+    teammate_idle: ClassVar[HookMaker[TeammateIdleInput]] = HookMaker(
+        HookEvent.TEAMMATE_IDLE, TeammateIdleInput
+    )
+    task_created: ClassVar[HookMaker[TaskCreatedInput]] = HookMaker(
+        HookEvent.TASK_CREATED, TaskCreatedInput
+    )
+    task_completed: ClassVar[HookMaker[TaskCompletedInput]] = HookMaker(
+        HookEvent.TASK_COMPLETED, TaskCompletedInput
+    )
+    elicitation: ClassVar[HookMaker[ElicitationInput]] = HookMaker(
+        HookEvent.ELICITATION, ElicitationInput
+    )
+    elicitation_result: ClassVar[HookMaker[ElicitationResultInput]] = HookMaker(
+        HookEvent.ELICITATION_RESULT, ElicitationResultInput
+    )
+    config_change: ClassVar[HookMaker[ConfigChangeInput]] = HookMaker(
+        HookEvent.CONFIG_CHANGE, ConfigChangeInput
+    )
+    worktree_create: ClassVar[HookMaker[WorktreeCreateInput]] = HookMaker(
+        HookEvent.WORKTREE_CREATE, WorktreeCreateInput
+    )
+    worktree_remove: ClassVar[HookMaker[WorktreeRemoveInput]] = HookMaker(
+        HookEvent.WORKTREE_REMOVE, WorktreeRemoveInput
+    )
+    instructions_loaded: ClassVar[HookMaker[InstructionsLoadedInput]] = HookMaker(
+        HookEvent.INSTRUCTIONS_LOADED, InstructionsLoadedInput
+    )
+    cwd_changed: ClassVar[HookMaker[CwdChangedInput]] = HookMaker(
+        HookEvent.CWD_CHANGED, CwdChangedInput
+    )
+    file_changed: ClassVar[HookMaker[FileChangedInput]] = HookMaker(
+        HookEvent.FILE_CHANGED, FileChangedInput
+    )
+    directory_added: ClassVar[HookMaker[DirectoryAddedInput]] = HookMaker(
+        HookEvent.DIRECTORY_ADDED, DirectoryAddedInput
+    )
+    message_display: ClassVar[HookMaker[MessageDisplayInput]] = HookMaker(
+        HookEvent.MESSAGE_DISPLAY, MessageDisplayInput
+    )
 
 
 _WITH_CONTEXT: dict[HookEvent, Callable[..., SpecificOutput]] = {

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import anyio
 
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.messages import StreamEvent
+from quarterdeck.wire.messages import FromCli, StreamEvent
 
 CROWDED = 20_000
 """Messages in an inbox above which the link is slowed down. A busy turn has a few thousand."""
@@ -28,7 +28,7 @@ class Inbox:
 
     def __init__(self) -> None:
         self.dropped_deltas = 0
-        self._items: deque[Message] = deque()
+        self._items: deque[FromCli] = deque()
         self._held = False
         self._closed = False
         self._error: Exception | None = None
@@ -48,7 +48,8 @@ class Inbox:
         """Add messages, in order."""
         if self._closed:
             return
-        self._items.extend(messages)
+        # `codec.from_cli` makes no other messages; a test tries every type.
+        self._items.extend(cast("Sequence[FromCli]", messages))
         self._notice()
         if len(self._items) > 2 * CROWDED:
             self._drop_deltas()
@@ -97,7 +98,7 @@ class Inbox:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Message:
+    async def __anext__(self) -> FromCli:
         # Speed matters here: one call for each message, and mostly there is one.
         while not self._items or self._held:
             if self._closed:

@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 import msgspec
 
+from quarterdeck.agent.typed_settings import (
+    CliSandbox,
+    Plugin,
+    merged_settings,
+    plugin_folders,
+)
 from quarterdeck.claude.launch import AnyPath, Launch
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.wire.info import (
     AgentDefinition,
+    EffortName,
     McpHttpServer,
     McpSseServer,
     McpStdioServer,
 )
+from quarterdeck.wire.permissions import ModeName, PermissionMode
 
 if TYPE_CHECKING:
     from quarterdeck.protocol.commands import CreateSession
@@ -37,6 +45,10 @@ class Options(Launch, frozen=True, kw_only=True):
     files), `subagents` and `agents`. Both of a pair may be given, and are combined. `title` is the
     session's title; `name` is used if there is no title, and also names its main agent (2.1.120).
     """
+
+    # Names that a type checker knows; others are passed on to the CLI, too.
+    permission_mode: ModeName | PermissionMode | None = None
+    effort: EffortName | None = None
 
     # The process.
     claude: AnyPath | tuple[str, ...] | None = None
@@ -55,6 +67,12 @@ class Options(Launch, frozen=True, kw_only=True):
     mcp_servers: Mapping[str, McpServer] = {}
     """MCP servers that the CLI starts or connects to, beside those of `mcp_config`. Those that
     live in this process are given to the `Agent` as `tools`."""
+
+    # Merged into `settings` and `plugin_dirs`.
+    sandbox: CliSandbox | None = None
+    """The CLI's own sandbox for shell commands."""
+    plugins: tuple[Plugin, ...] = ()
+    """Plugins of folders, and plugins of marketplaces to switch on or off."""
 
     # What `initialize` carries.
     subagents: Mapping[str, AgentDefinition] = {}
@@ -80,11 +98,26 @@ class Options(Launch, frozen=True, kw_only=True):
             )
 
     def as_flags(self) -> Self:
-        """The same options, with `mcp_servers` converted to the flag that `Launch` has."""
-        if not self.mcp_servers:
-            return self
-        config = msgspec.json.encode({"mcpServers": self.mcp_servers}).decode()
-        return msgspec.structs.replace(self, mcp_servers={}, mcp_config=(*self.mcp_config, config))
+        """The same options, with those that are no flags converted to the flags that `Launch` has.
+
+        Reads the settings file if there are settings to add to it. Raises `UsageError` if that
+        fails.
+        """
+        options = self
+        if self.mcp_servers:
+            config = msgspec.json.encode({"mcpServers": self.mcp_servers}).decode()
+            options = msgspec.structs.replace(
+                options, mcp_servers={}, mcp_config=(*self.mcp_config, config)
+            )
+        if self.sandbox is not None or self.plugins:
+            options = msgspec.structs.replace(
+                options,
+                sandbox=None,
+                plugins=(),
+                settings=merged_settings(self.settings, self.cwd, self.sandbox, self.plugins),
+                plugin_dirs=(*self.plugin_dirs, *plugin_folders(self.plugins)),
+            )
+        return options
 
     def create_command(self, *, here: str | None) -> CreateSession:
         """The command that creates a session of the hub with these options.

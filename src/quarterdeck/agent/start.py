@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from anyio import to_thread
+from msgspec.structs import replace
 
 from quarterdeck.agent.options import Options
+from quarterdeck.agent.session_store import SessionStore, newest_session, projects_of, restore
 from quarterdeck.claude.environment import child_environment
 from quarterdeck.claude.launch import ArgumentFiles, require_support, to_argv, with_inbox_refused
 from quarterdeck.claude.locate import cli_version, find_claude
@@ -38,7 +40,7 @@ async def prepare_start(options: Options, files: ArgumentFiles) -> CliStart:
     """
     command = find_command(options)
     version = await to_thread.run_sync(cli_version, command)
-    options = options.as_flags()
+    options = await to_thread.run_sync(options.as_flags)
     if version is not None:
         require_support(options, version)
     directory = Path(options.cwd or "")
@@ -67,6 +69,24 @@ async def start_link(
         on_stderr=stderr,
     )
     return ready.version, link
+
+
+def projects_of_agent(options: Options) -> Path:
+    """Where the CLI of these options keeps its transcripts."""
+    env = child_environment(env=options.env, api_billing=options.api_billing)
+    return projects_of(env)
+
+
+async def restored(options: Options, store: SessionStore, projects: Path) -> Options:
+    """The options for a CLI whose transcript is copied, with its session taken from the store."""
+    directory = Path(options.cwd or "")
+    if options.continue_:
+        newest = await newest_session(store, directory)
+        if newest is not None:
+            options = replace(options, continue_=False, resume=newest)
+    if options.resume is not None:
+        await restore(store, options.resume, directory, projects)
+    return replace(options, session_mirror=True)
 
 
 @runtime_checkable

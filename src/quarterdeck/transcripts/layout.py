@@ -1,8 +1,8 @@
 """Where the CLI keeps its sessions.
 
-Owns the paths: the projects folder, the folder of one project, the file of one session. It looks at
-names, not into sessions, with one exception: of two folders with similar names it searches for the
-one that mentions the project.
+Owns the paths: the projects folder, the folder of one project, the file of one session. The names
+of folders are made in `claude.project_names`. It looks at names, not into sessions, with one
+exception: of two folders with similar names it searches for the one that mentions the project.
 
     <config dir>/projects/<project folder>/<session id>.jsonl
     <config dir>/projects/<project folder>/<session id>/subagents/**/agent-<agent id>.jsonl
@@ -20,20 +20,20 @@ from typing import TypeAlias
 
 import msgspec
 
+from quarterdeck.claude.project_names import LONGEST_NAME as LONGEST_NAME
+from quarterdeck.claude.project_names import hyphenate
+from quarterdeck.claude.project_names import project_folder_name as project_folder_name
+from quarterdeck.claude.project_names import project_path as project_path
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.transcripts.lines import CHUNK, open_regular
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 """A folder, as callers may give it."""
 
-LONGEST_NAME = 200
-"""The CLI cuts a project folder's name here, so that a hash still fits into a file name."""
-
 _GIT_SECONDS = 5
 """Long enough for a cold disk; a listing must not hang on a repository that does not answer."""
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def is_session_id(text: str) -> bool:
@@ -57,23 +57,6 @@ def projects_dir(config_dir: AnyPath | None = None) -> Path:
     return Path(unicodedata.normalize("NFC", base)) / "projects"
 
 
-def project_path(directory: AnyPath) -> str:
-    """The CLI's path of `directory`: links resolved, characters composed (NFC)."""
-    return unicodedata.normalize("NFC", os.path.realpath(directory))
-
-
-def project_folder_name(path: str) -> str:
-    """The name of the folder that the CLI makes for the project at `path`.
-
-    The CLI is JavaScript and counts UTF-16 units: a character beyond the first 65,536 becomes two
-    hyphens, and goes into the hash as two numbers.
-    """
-    name = _hyphenate(path)
-    if len(name) <= LONGEST_NAME:
-        return name
-    return f"{name[:LONGEST_NAME]}-{_hash(path)}"
-
-
 def project_folders(path: str, projects: Path) -> list[Path]:
     """The folders that hold sessions of the project at `path`, the expected one first.
 
@@ -83,7 +66,7 @@ def project_folders(path: str, projects: Path) -> list[Path]:
     """
     expected = projects / project_folder_name(path)
     found = [expected] if expected.is_dir() else []
-    name = _hyphenate(path)
+    name = hyphenate(path)
     if len(name) > LONGEST_NAME:
         start = name[:LONGEST_NAME]
         found += [
@@ -193,28 +176,3 @@ def _may_hold(folder: Path, path: str) -> bool:
             return True
         named = named or b'"cwd":' in head
     return not named
-
-
-def _units(text: str) -> Iterator[int]:
-    """The UTF-16 units of `text`; a lone surrogate (a stray byte of a file name) counts as one."""
-    data = text.encode("utf-16-le", errors="surrogatepass")
-    return (low | high << 8 for low, high in zip(data[::2], data[1::2], strict=True))
-
-
-def _hyphenate(path: str) -> str:
-    return "".join(
-        chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in _units(path)
-    )
-
-
-def _hash(path: str) -> str:
-    """JavaScript's usual 32-bit string hash (times 31, plus the unit), in base 36, without sign."""
-    value = 0
-    for unit in _units(path):
-        value = (value * 31 + unit) & 0xFFFFFFFF
-    number = value if value < 0x80000000 else 0x100000000 - value
-    digits = ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = _DIGITS[digit] + digits
-    return digits or "0"

@@ -7,11 +7,16 @@ are snake case; the wire's are camel case.
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from msgspec import Raw, field
 
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
 from quarterdeck.wire.permissions import PermissionMode
+
+EffortName: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+"""How hard the model works, for a type checker. A CLI may know other levels."""
 
 
 class SlashCommand(Part, rename="camel"):

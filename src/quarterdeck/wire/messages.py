@@ -23,7 +23,7 @@ from quarterdeck.wire.content import (
     decode_user_body,
 )
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
-from quarterdeck.wire.envelope import Origin, System, decode_origin
+from quarterdeck.wire.envelope import Origin, decode_origin
 from quarterdeck.wire.internal import AutocompactState, CommandLifecycle, TranscriptMirror
 from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.reports import (
@@ -35,6 +35,7 @@ from quarterdeck.wire.reports import (
 )
 from quarterdeck.wire.result import Result as Result
 from quarterdeck.wire.stream import Event, delta_text, events
+from quarterdeck.wire.system import AnySystem
 
 
 class SystemHeader(Message, tag="system"):
@@ -392,5 +393,5 @@ _Spoken = (
 FROM_CLI = _Spoken | SystemHeader
 FROM_CLI_TYPES = frozenset(str(struct.__struct_config__.tag) for struct in FROM_CLI.__args__)
 
-FromCli = _Spoken | System | Unknown | Malformed
+FromCli = _Spoken | AnySystem | Unknown | Malformed
 """All that `codec.from_cli` returns, for a `match` that ends in `assert_never`."""

@@ -6,6 +6,8 @@ Which change is safe for which version is the business of `versions`.
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from msgspec import Raw
 
 from quarterdeck.wire.base import OpenEnum, OpenUnion, Part, UnknownPart
@@ -23,6 +25,12 @@ class PermissionMode(OpenEnum):
     AUTO = "auto"
     DELEGATE = "delegate"
     """Only 2.1.37 had it."""
+
+
+ModeName: TypeAlias = Literal[
+    "default", "acceptEdits", "plan", "dontAsk", "bypassPermissions", "auto"
+]
+"""The modes that are documented, for a type checker. A CLI may know others."""
 
 
 class PermissionBehavior(OpenEnum):

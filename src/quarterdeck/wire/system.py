@@ -267,3 +267,64 @@ SYSTEM: dict[str, type[Message]] = {
     if isinstance(found, type) and issubclass(found, System) and found is not System
 }
 """Every `system` message that has a type, by subtype."""
+
+AnySystem = (
+    Init
+    | Status
+    | CompactBoundary
+    | ApiRetry
+    | ControlRequestProgress
+    | ModelRefusalFallback
+    | ModelRefusalNoFallback
+    | ThinkingTokens
+    | SessionStateChanged
+    | WorkerShuttingDown
+    | CommandsChanged
+    | notices.LocalCommandOutput
+    | notices.HookStarted
+    | notices.HookProgress
+    | notices.HookResponse
+    | notices.PluginInstall
+    | notices.Notification
+    | notices.FilesPersisted
+    | notices.MemoryRecall
+    | notices.ElicitationComplete
+    | notices.PermissionDenied
+    | notices.MirrorError
+    | notices.Informational
+    | notices.SessionWritesLost
+    | tasks.TaskStarted
+    | tasks.TaskProgress
+    | tasks.TaskUpdated
+    | tasks.TaskNotification
+    | tasks.BackgroundTasksChanged
+    | internal.BridgeState
+    | internal.SessionTitleChanged
+    | internal.InheritedAsksSettled
+    | internal.CodeChangePublished
+    | internal.VcsStateChanged
+    | internal.FeedbackDraftQueued
+    | internal.UiInvalidate
+    | internal.UiLog
+    | internal.UiToast
+    | internal.UiNotify
+    | internal.UiNotifyCancel
+    | internal.UiStatus
+    | internal.UiPanes
+    | internal.UiPlaced
+    | internal.UiScroll
+    | internal.UiFocus
+    | internal.CloudSessionDelta
+    | internal.DevIntent
+    | internal.TurnHandoffAvailable
+    | internal.TurnPreempted
+    | internal.PeerMessageHold
+    | internal.PerTurnEffortChanged
+    | internal.PermissionCheckStatus
+    | internal.InstructionSizeWarning
+    | internal.FileAttachmentsMissing
+    | internal.PostTurnSummary
+    | internal.TaskSummary
+    | internal.SessionMetadata
+)
+"""The same as a union, for type checkers."""

@@ -80,6 +80,7 @@ def _run(
     from quarterdeck.agent.options import Options
     from quarterdeck.cli.local.request import RunRequest
     from quarterdeck.cli.local.run import run
+    from quarterdeck.wire.permissions import PermissionMode
 
     finish(
         run,
@@ -93,7 +94,7 @@ def _run(
             record=record,
             options=Options(
                 **launch.common(),
-                permission_mode=launch.mode,
+                permission_mode=PermissionMode(launch.mode) if launch.mode else None,
                 dangerously_skip_permissions=launch.skip_permissions,
                 mcp_config=tuple(launch.mcp_config or ()),
                 settings=launch.settings,
