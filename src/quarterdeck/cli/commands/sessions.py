@@ -15,6 +15,7 @@ from quarterdeck.cli.commands.base import (
     finish,
     spread,
 )
+from quarterdeck.cli.commands.new_options import NewOptions
 
 
 @app.command("new")
@@ -47,6 +48,7 @@ def _new(
     ] = None,
     *,
     launch: LaunchOptions,
+    more: NewOptions,
     tools: Annotated[
         list[str] | None,
         typer.Option("--tool", metavar="NAME", help="Only these tools. Repeatable."),
@@ -102,7 +104,7 @@ def _new(
 ) -> None:
     """Create a session, start its agent, and print its id; or attach to it."""
     from quarterdeck.cli.hub import spec as values
-    from quarterdeck.cli.hub.sessions import run_new
+    from quarterdeck.cli.hub.sessions import Conversation, run_new
     from quarterdeck.protocol.sessions import SessionSpec
 
     target = at.target
@@ -130,8 +132,10 @@ def _new(
         api_billing=api_billing,
         agents=agents,
         cross_session=cross_session,
+        **more.members(here=here),
     )
-    finish(run_new, spec, prompt, cli_session, target, attach=attach)
+    conversation = Conversation(id=cli_session, latest=more.cli_latest, fork=more.cli_fork)
+    finish(run_new, spec, prompt, conversation, target, attach=attach)
 
 
 @app.command("ps")

@@ -14,7 +14,7 @@ from quarterdeck.cli.hub.spec import check_folder, read_prompt
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.protocol.commands import (
     ArchiveSession,
     CreateSession,
@@ -31,8 +31,21 @@ from quarterdeck.protocol.sessions import SessionSpec
 STOP_SECONDS = 20.0
 
 
+class Conversation(Value):
+    """The conversation of the CLI that a new session goes on with, if any."""
+
+    id: str | None = None
+    latest: bool = False
+    fork: bool = False
+
+
 def run_new(
-    spec: SessionSpec, prompt: str | None, cli_session: str | None, target: Target, *, attach: bool
+    spec: SessionSpec,
+    prompt: str | None,
+    conversation: Conversation,
+    target: Target,
+    *,
+    attach: bool,
 ) -> int:
     """Create a session; print its id, or attach to it."""
     text = None if prompt is None else read_prompt(prompt)
@@ -41,7 +54,9 @@ def run_new(
         spec=check_folder(spec) if target.is_here else spec,
         prompt=ABSENT if text is None else _json(text),
         prompt_id=None if text is None else str(uuid4()),
-        cli_session=cli_session,
+        cli_session=conversation.id,
+        cli_latest=conversation.latest,
+        cli_fork=conversation.fork,
     )
     session = client.submit(new).session
     if attach:

@@ -103,6 +103,31 @@ def file_or_json(given: str, option: str) -> bytes:
         raise UsageError(f"{option}: cannot read {given}: {error.strerror}") from error
 
 
+def json_members(given: str | None, option: str) -> dict[str, Raw] | None:
+    """A JSON object that was given directly or in a file, by its members."""
+    if given is None:
+        return None
+    try:
+        found = msgspec.json.decode(file_or_json(given, option), type=dict[str, Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{option}: {error}") from error
+    return {name: Raw(bytes(value)) for name, value in found.items()}
+
+
+def comma_list(given: str) -> tuple[str, ...]:
+    """The entries of a list with commas; an empty text is an empty list."""
+    return tuple(entry.strip() for entry in given.split(",")) if given.strip() else ()
+
+
+def cli_flags(given: list[str]) -> dict[str, str | None]:
+    """`--cli-flag NAME[=VALUE]`, all of them."""
+    found: dict[str, str | None] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        found[name.removeprefix("--")] = value if equals else None
+    return found
+
+
 def check_folder(spec: SessionSpec) -> SessionSpec:
     """Refuse a folder that does not exist, if it is on this machine."""
     # A project may be on another machine.
