@@ -152,6 +152,9 @@ function whenOf(entry: ToolEntry, ask: AskEntry | undefined): string {
   return spent === undefined ? (entry.progress ?? "…") : duration(spent);
 }
 
+/** What the CLI says in place of an output that is empty. */
+const NO_OUTPUT = /^\((?:Bash completed with )?no (?:output|content)\)$/i;
+
 /** The last lines of what a command has printed, or of why a call failed. */
 function Tail({ entry }: { entry: ToolEntry }) {
   const isCommand = kindOf(entry.name) === "command";
@@ -159,7 +162,7 @@ function Tail({ entry }: { entry: ToolEntry }) {
   const result = plainText(entry.result);
   const said = longOutput(result, entry.structured)?.preview ?? result;
   const { lines, count } = lastLines(said, entry.failed ? FAILED_TAIL : TAIL);
-  if (!lines.length) return null;
+  if (!lines.length || NO_OUTPUT.test(said)) return null;
   return (
     <div className={styles.tail} data-failed={entry.failed || undefined}>
       {count > lines.length && (

@@ -102,6 +102,16 @@ export class OpenSessions {
     const story = foldEvents(opened.story, fresh);
     this.stream.track(session, story.last);
     this.put(session, { ...opened, story });
+    // Views in the stream have no offers, and events that were read here reach nobody else.
+    if (fresh.some(({ event }) => event.kind === "offers.changed")) void this.readOffers(session);
+  }
+
+  private async readOffers(session: string): Promise<void> {
+    try {
+      this.take(await get<Session>(sessionPath(session)));
+    } catch {
+      // The next change, or the next page, has them.
+    }
   }
 
   /** After the sessions were listed: load what failed again, and read what the stream did not deliver. */
@@ -124,7 +134,7 @@ export class OpenSessions {
     try {
       const prefetched = await takePrefetched(session);
       const found = prefetched?.session ?? (await get<Session>(sessionPath(session)));
-      this.state.set({ sessions: mergeSessions(this.state.get().sessions, [found]) });
+      this.take(found);
       const { head } = found;
       const events =
         prefetched?.events ?? (await readEvents(session, Math.max(0, head - FIRST_PAGE), head));
@@ -135,9 +145,16 @@ export class OpenSessions {
       this.receive(session, this.early.get(session) ?? []);
       this.early.delete(session);
       this.catchUp(session);
+      // It went on while it was read: what it offers may have changed before anybody listened.
+      const known = this.state.get().sessions.get(session);
+      if (known && known.head > head) await this.readOffers(session);
     } catch (error) {
       this.fail(session, error);
     }
+  }
+
+  private take(found: Session): void {
+    this.state.set({ sessions: mergeSessions(this.state.get().sessions, [found]) });
   }
 
   private async fillGap(session: string, upto: number, then: readonly Stored[]): Promise<void> {

@@ -14,7 +14,11 @@ export function mergeSessions(known: Sessions, views: readonly Session[]): Sessi
   const next = new Map(known);
   for (const view of views) {
     const before = next.get(view.session);
-    if (before && before.head > view.head) continue;
+    if (before && before.head > view.head) {
+      // Only what is read by itself has offers, and the stream may be ahead of it.
+      if (view.offers) next.set(view.session, { ...before, offers: view.offers });
+      continue;
+    }
     next.set(view.session, { ...view, offers: view.offers ?? before?.offers ?? null });
   }
   return next;

@@ -223,6 +223,8 @@ function SwitchMenu(props: {
   label: string;
   value: string;
   options: readonly { value: string; label: string; hint?: string }[];
+  /** The value alone says too little. */
+  named?: boolean;
   request: (value: string) => ControlRequest;
 }) {
   const { session, label } = props;
@@ -234,6 +236,7 @@ function SwitchMenu(props: {
   const shown = props.value ? nameOf(props.value) : head.unknown;
   const content = (
     <ChipContent icon={props.icon}>
+      {props.named && `${label}: `}
       {pending === undefined ? shown : head.pending(nameOf(pending))}
     </ChipContent>
   );
@@ -314,6 +317,7 @@ function EffortMenu({ session }: { session: Session }) {
     <SwitchMenu
       session={session}
       icon={Brain}
+      named
       label={text.session.head.effort}
       value={session.effort ?? "auto"}
       options={effortsOf(session).map((level) => ({
@@ -336,6 +340,7 @@ function ThinkingMenu({ session }: { session: Session }) {
     <SwitchMenu
       session={session}
       icon={Brain}
+      named
       label={text.session.head.thinking}
       value={thinking}
       options={codes.map((code) => ({
