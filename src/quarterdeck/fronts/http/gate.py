@@ -24,6 +24,7 @@ from quarterdeck.fronts.http.asgi import (
     refuse_upgrade,
     respond,
 )
+from quarterdeck.fronts.http.compression import compressing
 from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
@@ -265,8 +266,12 @@ async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit:
             message["headers"] = _harden(message["headers"], strict=visit.pins_tls, private=private)
         await send(message)
 
+    answering = send
+    if not socket:
+        api = path_of(scope).startswith("/api/")
+        answering = compressing(scope, hardened) if api else hardened
     try:
-        await app(scope, receive, send if socket else hardened)
+        await app(scope, receive, answering)
     except asyncio.CancelledError:
         # The server stops and has waited long enough. This is the end of the request's task: there
         # is nobody above who needs to know, but a client who does.

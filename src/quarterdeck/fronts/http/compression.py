@@ -1,0 +1,83 @@
+"""JSON of the API is sent compressed to whoever accepts it.
+
+Owns which answers are: whole ones of text that are worth it. A stream passes as it is, and files of
+the web app are compressed once, by `pages`. A page of another site cannot have answers of the API
+made for a person (they need the page key), so their length tells it nothing. Above is the gate.
+"""
+
+from __future__ import annotations
+
+import gzip
+
+import anyio.to_thread
+
+from quarterdeck.fronts.http.asgi import Message, Scope, Send, header_of
+
+LEAST = 1024
+"""Less is not worth it, in bytes."""
+IN_THREAD = 64 * 1024
+"""More would hold up the event loop for a millisecond."""
+LEVEL = 5
+
+
+def compressing(scope: Scope, send: Send) -> Send:
+    """A `send` that compresses the answer to this request, if that is wanted and worth it."""
+    if not _accepts(header_of(scope, b"accept-encoding") or ""):
+        return send
+    start: Message | None = None
+
+    async def sent(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start":
+            start = message
+            return
+        begun, start = start, None
+        if begun is None:
+            await send(message)  # not the first piece
+            return
+        body = message.get("body", b"")
+        whole = not message.get("more_body", False)
+        if whole and len(body) >= LEAST and _is_json(begun):
+            if len(body) > IN_THREAD:
+                packed = await anyio.to_thread.run_sync(_pack, body)
+            else:
+                packed = _pack(body)
+            begun = {**begun, "headers": _headers(begun, len(packed))}
+            message = {**message, "body": packed}
+        await send(begun)
+        await send(message)
+
+    return sent
+
+
+def _accepts(value: str) -> bool:
+    """Whether a client accepts gzip; `gzip;q=0` says that it does not."""
+    for part in value.split(","):
+        name, _, quality = part.strip().partition(";")
+        if name.strip().lower() == "gzip":
+            return quality.replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False
+
+
+def _is_json(start: Message) -> bool:
+    headers = {bytes(name).lower(): bytes(value) for name, value in start["headers"]}
+    kind = headers.get(b"content-type", b"")
+    return b"json" in kind and b"content-encoding" not in headers
+
+
+def _pack(body: bytes) -> bytes:
+    return gzip.compress(body, LEVEL, mtime=0)
+
+
+def _headers(start: Message, length: int) -> list[tuple[bytes, bytes]]:
+    kept = [
+        (name, value)
+        for name, value in start["headers"]
+        if bytes(name).lower() not in {b"content-length", b"vary"}
+    ]
+    return [
+        *kept,
+        (b"content-encoding", b"gzip"),
+        (b"content-length", str(length).encode()),
+        (b"vary", b"accept-encoding"),
+    ]
