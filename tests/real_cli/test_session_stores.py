@@ -1,11 +1,13 @@
 """A session in a store, with the newest CLI: by our agent, and by the official SDK.
 
 One store serves both, and each goes on with what the other began, on a machine without the file.
+The second turn is the example of the guide from the SDK.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -17,8 +19,18 @@ from quarterdeck.testing import RealCli, ScriptedModel, isolated_env, play
 from quarterdeck.wire.notices import MirrorError
 from support.bounds import SECONDS
 from support.clis import VERSIONS
+from support.pages import page
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+
+*_, EXAMPLE = page("docs/how-to/migrate-from-the-official-sdk.md").blocks("python")
+
+
+def run(example: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(example, "example", "exec", dont_inherit=True), names)
+    return names
 
 
 def heard(model: ScriptedModel) -> str:
@@ -52,18 +64,22 @@ async def test_a_session_goes_on_from_a_store_on_other_machines(
     with anyio.fail_after(SECONDS):
         session = await ours(play("the first answer"), "one")
         assert store.size == 1
-        assert await ours(play("the second answer"), "two", resume=session) == session
+        options = Options(claude=cli.command, cwd=work, env=env("two"))
+        prompt = play("the second answer")
+        assert await run(EXAMPLE.code)["go_on"](prompt, session, options, store) == (
+            "the second answer"
+        )
         assert "the first answer" in heard(model)
         install()
         try:
-            options = ClaudeAgentOptions(
+            theirs = ClaudeAgentOptions(
                 cli_path=cli.command[-1],
                 cwd=work,
                 env=env("three"),
                 session_store=store,
                 resume=session,
             )
-            said = [message async for message in query(prompt=play("third"), options=options)]
+            said = [message async for message in query(prompt=play("third"), options=theirs)]
         finally:
             uninstall()
         assert isinstance(said[-1], ResultMessage)
