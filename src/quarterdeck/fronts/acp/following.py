@@ -274,7 +274,9 @@ class OpenSession:
         until = anyio.current_time() + AWAY_SECONDS
         while True:
             try:
-                return await (await self._hubs.client()).submit(command)
+                client = await self._hubs.client()
+                with anyio.CancelScope(shield=True):  # what is on its way may arrive all the same
+                    return await client.submit(command)
             except LinkError:
                 if anyio.current_time() > until:
                     raise
@@ -321,10 +323,12 @@ class OpenSession:
 
     async def _converse(self, ask: _Ask) -> Answer | None:
         """Ask the editor; by buttons if it fails with a form."""
-        for forms in (True, False) if self._editor.forms else (False,):
+        forms = self._editor.forms
+        while True:
             dialogue = dialogue_for(self.id, ask.opened, self.known.me, forms=forms)
             if dialogue is None:
                 return None
+            request: Request | None = None
             try:
                 request = next(dialogue)
                 while True:
@@ -338,11 +342,12 @@ class OpenSession:
                 await self._open_still(str(error))
                 return None
             except RpcError as error:
-                if not forms:
+                if isinstance(request, schema.RequestPermissionRequest):
                     await self._open_still(f"the editor did not answer: {error}")
+                    return None
+                forms = False
             finally:
                 dialogue.close()
-        return None
 
     async def _open_still(self, why: str) -> None:
         await self._tell([notice(f"{why}; the question is still open in the hub", "ask.open")])
