@@ -30,11 +30,6 @@ GIVE = """([field, how, data]) => {
 PDF = b"%PDF-1.4\n1 0 obj<<>>endobj\ntrailer<<>>\n%%EOF\n"
 
 
-async def _only_prompt(seat: ApiSeat) -> str:
-    [one] = (await seat.ada.get("library"))["prompts"]
-    return str(one["id"])
-
-
 async def test_a_prompt_has_lines_history_commands_files_and_pictures(
     seat: ApiSeat, screen: Screen
 ) -> None:
@@ -135,7 +130,9 @@ async def test_a_prompt_has_lines_history_commands_files_and_pictures(
     await prompts.get_by_role("button", name="Review only for you").click()
     await expect(write).to_have_value("Review the changes with care.")
     await write.fill("")
-    await seat.ada.delete(f"library/prompts/{await _only_prompt(seat)}")
+    await screen.page.get_by_role("button", name="Saved and earlier prompts").click()
+    await prompts.get_by_role("button", name="Delete Review").click()
+    await expect(prompts.get_by_text("No saved prompt yet")).to_be_visible()
     await seat.stop(session)
 
 

@@ -49,12 +49,13 @@ export function DiskSessions({ onClose }: { onClose: () => void }) {
     onClose();
     go(`/s/${encodeURIComponent(session)}`);
   };
-  const bring = (only: string[]): void =>
+  const bring = (only: string[], resume = false): void =>
     void action.run(async () => {
       const report = await post<Schemas["ImportReport"]>("/api/import", { sessions: only });
       const first = report.sessions.find((one) => one.session);
       if (only.length === 1) {
         if (!first?.session) throw new Error(report.sessions[0]?.detail ?? words.noDisk);
+        if (resume) await store.command({ command: "session.resume", session: first.session });
         show(first.session);
         return;
       }
@@ -62,7 +63,7 @@ export function DiskSessions({ onClose }: { onClose: () => void }) {
       setNote(words.imported(plural(count, "session")));
     });
   /** On another machine the hub cannot read the past; the CLI there still has it. */
-  const resume = (one: OnDisk): void =>
+  const continueThere = (one: OnDisk): void =>
     void action.run(async () => {
       const session = newId();
       await store.command({
@@ -112,10 +113,10 @@ export function DiskSessions({ onClose }: { onClose: () => void }) {
               here={here !== undefined}
               busy={action.busy}
               local={machine === LOCAL}
-              onOpen={() => {
-                if (here) show(here.session);
-                else if (machine === LOCAL) bring([one.cli_session]);
-                else resume(one);
+              onImport={() => (here ? show(here.session) : bring([one.cli_session]))}
+              onContinue={() => {
+                if (machine === LOCAL) bring([one.cli_session], true);
+                else continueThere(one);
               }}
             />
           );
@@ -134,7 +135,8 @@ function Row(props: {
   here: boolean;
   local: boolean;
   busy: boolean;
-  onOpen: () => void;
+  onImport: () => void;
+  onContinue: () => void;
 }) {
   const { one } = props;
   const now = useNow();
@@ -149,13 +151,23 @@ function Row(props: {
           {one.branch && ` · ${one.branch}`} · {ago(one.updated, now)}
         </span>
       </span>
-      <button
-        type="button"
-        disabled={props.busy || (!props.here && !one.directory)}
-        onClick={props.onOpen}
-      >
-        {props.here ? words.known : props.local ? words.importIt : words.continueIt}
-      </button>
+      <span className="buttons">
+        {(props.local || props.here) && (
+          <button type="button" disabled={props.busy} onClick={props.onImport}>
+            {props.here ? words.known : words.importIt}
+          </button>
+        )}
+        {!props.here && (
+          <button
+            type="button"
+            className="primary"
+            disabled={props.busy || !one.directory}
+            onClick={props.onContinue}
+          >
+            {words.continueIt}
+          </button>
+        )}
+      </span>
     </li>
   );
 }
