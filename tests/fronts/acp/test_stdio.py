@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -16,20 +15,32 @@ from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
 
-Ends = tuple[int, int]
+
+class Ends:
+    """The two ends of a pipe; each is closed once."""
+
+    def __init__(self) -> None:
+        self.source, self.sink = os.pipe()
+        self._open = {self.source, self.sink}
+
+    def close(self, descriptor: int) -> None:
+        self._open.remove(descriptor)
+        os.close(descriptor)
+
+    def close_all(self) -> None:
+        for descriptor in list(self._open):
+            self.close(descriptor)
 
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
-    source, sink = os.pipe()
-    yield source, sink
-    for descriptor in (source, sink):
-        with suppress(OSError):  # a test may have closed it
-            os.close(descriptor)
+    made = Ends()
+    yield made
+    made.close_all()
 
 
 async def test_ten_megabytes_pass_through_a_pipe(ends: Ends) -> None:
-    pipe = StdioPipe(*ends)
+    pipe = StdioPipe(ends.source, ends.sink)
     data = os.urandom(1 << 20) * 10
     got = bytearray()
     with anyio.fail_after(SECONDS):
@@ -38,14 +49,14 @@ async def test_ten_megabytes_pass_through_a_pipe(ends: Ends) -> None:
             while len(got) < len(data):
                 got += await pipe.receive()
         assert bytes(got) == data
-        os.close(ends[1])
+        ends.close(ends.sink)
         assert await pipe.receive() == b""
 
 
 async def test_an_editor_that_does_not_read_any_more_is_told_apart(ends: Ends) -> None:
-    os.close(ends[0])
+    ends.close(ends.source)
     with pytest.raises(LinkClosed, match="does not read any more"):
-        await StdioPipe(ends[0], ends[1]).send(b"x")
+        await StdioPipe(ends.source, ends.sink).send(b"x")
 
 
 async def test_files_will_do(tmp_path: Path) -> None:
