@@ -12,7 +12,7 @@
   const prefetch = async () => {
     const session = await read("");
     const after = Math.max(0, session.head - 200);
-    const { events } = await read(`/events?after=${after}&limit=200`);
+    const { events } = await read(`/events?after=${after}&limit=200&echoes=false`);
     return { session, events };
   };
   if (id) window.prefetched = prefetch().catch(() => undefined);

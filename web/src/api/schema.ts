@@ -7393,6 +7393,8 @@ export interface operations {
                 after?: number;
                 /** @description The largest number of entries */
                 limit?: number;
+                /** @description False: the CLI's echo of a prompt comes without the data of its pictures */
+                echoes?: boolean;
             };
             header?: never;
             path: {

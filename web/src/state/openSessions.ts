@@ -190,6 +190,7 @@ async function readEvents(session: string, after: number, upto: number): Promise
     const page = await get<{ events: Stored[] }>(sessionPath(session, "/events"), {
       after: last,
       limit,
+      echoes: false,
     });
     const end = page.events.at(-1);
     if (!end) break;

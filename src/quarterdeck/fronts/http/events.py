@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import anyio.lowlevel
 import msgspec
 
+from quarterdeck.fronts.http.echoes import without_pictures
 from quarterdeck.fronts.http.masking import masked_json
 from quarterdeck.journal import stored as journal
 from quarterdeck.journal.base import RawEvents, Stored
@@ -36,12 +37,18 @@ def envelope(stored: Stored) -> bytes:
     )
 
 
-async def page(epoch: str, events: Sequence[Stored], following: int | None) -> bytes:
-    """A page of events, as JSON: what `EventPage` describes. Others may go on meanwhile."""
+async def page(
+    epoch: str, events: Sequence[Stored], following: int | None, *, echoes: bool = True
+) -> bytes:
+    """A page of events, as JSON: what `EventPage` describes. Others may go on meanwhile.
+
+    Without `echoes`, a picture of a prompt is not repeated where the CLI repeats the prompt.
+    """
+    write = _envelopes if echoes else _lean_envelopes
     made: list[bytes] = []
     for start in range(0, len(events), AT_ONCE):
         some = events[start : start + AT_ONCE]
-        made += await off_loop(sum(map(stored_size, some)), _envelopes, some)
+        made += await off_loop(sum(map(stored_size, some)), write, some)
         await anyio.lowlevel.checkpoint()
     head, tail = msgspec.json.encode(epoch), msgspec.json.encode(following)
     size = sum(map(len, made))
@@ -52,6 +59,15 @@ async def page(epoch: str, events: Sequence[Stored], following: int | None) -> b
 
 def _envelopes(events: Sequence[Stored]) -> list[bytes]:
     return list(map(envelope, events))
+
+
+def _lean_envelopes(events: Sequence[Stored]) -> list[bytes]:
+    return [
+        journal.envelope(
+            one.session, one.seq, one.position, one.at, without_pictures(masked_json(one))
+        )
+        for one in events
+    ]
 
 
 def batches(events: Events) -> Iterator[Events]:

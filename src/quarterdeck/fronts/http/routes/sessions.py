@@ -94,7 +94,17 @@ async def list_prompts(session_id: SessionId, hub: Hub) -> PromptList:
     opt=documented(READ_ERRORS, gives=EventPage, also_gives="text/event-stream"),
 )
 async def list_events(
-    session_id: SessionId, request: Asking, hub: Hub, after: After = 0, limit: Limit = 500
+    session_id: SessionId,
+    request: Asking,
+    hub: Hub,
+    after: After = 0,
+    limit: Limit = 500,
+    echoes: Annotated[
+        bool,
+        QueryParameter(
+            description="False: the CLI's echo of a prompt comes without the data of its pictures"
+        ),
+    ] = True,
 ) -> Response[bytes] | Stream:
     """A session's history, a page at a time; or all of it and new events as server-sent events.
 
@@ -108,7 +118,8 @@ async def list_events(
         return event_stream(hub, session_id, start)
     events = await hub.events(session_id, after=after, limit=limit)
     following = events[-1].seq if events and events[-1].seq < view.head else None
-    return Response(await page(hub.epoch, events, following), media_type="application/json")
+    data = await page(hub.epoch, events, following, echoes=echoes)
+    return Response(data, media_type="application/json")
 
 
 def _changes(
