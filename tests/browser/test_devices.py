@@ -54,6 +54,8 @@ async def test_a_phone_is_logged_in_by_a_link_and_what_was_typed_pinned_and_read
             "typed at the desk, and more; then at the phone"
         )
         await phone.page.goto(f"{seat.deck.address}/settings")
+        await expect(phone.page.get_by_role("region", name="Another device")).to_be_visible()
+        await expect(phone.page.get_by_role("row").filter(has_text="this browser")).to_be_visible()
         wide = await phone.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= PHONE["width"]
         await phone.shot("settings-phone")

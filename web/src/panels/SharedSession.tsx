@@ -27,14 +27,15 @@ export default function SharedSession() {
     let timer: ReturnType<typeof setTimeout>;
     let current = true;
     let story = EMPTY_STORY;
+    let after = 0;
     const look = async (): Promise<void> => {
       try {
         const session = await read<Shared>("/shared/session", secret);
-        while (story.last < session.head && current) {
-          const path = `/shared/events?after=${story.last}&limit=${PAGE}`;
-          const { events } = await read<{ events: Stored[] }>(path, secret);
-          if (!events.length) break;
-          story = foldEvents(story, events.map(asShared));
+        while (after < session.head && current) {
+          const path = `/shared/events?after=${after}&limit=${PAGE}`;
+          const page = await read<{ events: Stored[]; next: number | null }>(path, secret);
+          story = foldEvents(story, page.events.map(asShared));
+          after = page.next ?? Math.max(session.head, page.events.at(-1)?.seq ?? 0);
         }
         if (!current) return;
         setShown({ session, story });

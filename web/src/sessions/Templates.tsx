@@ -31,7 +31,7 @@ export function Templates({ onUse }: { onUse: (template: Template) => void }) {
         <span key={one.id} className={styles.template}>
           <button
             type="button"
-            aria-label={words.useTemplate(one.name)}
+            aria-label={words.templateLabel(one.name)}
             title={one.shared ? words.sharedBy(one.by) : undefined}
             onClick={() => onUse(one)}
           >

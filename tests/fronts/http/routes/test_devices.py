@@ -80,6 +80,7 @@ async def test_a_link_shows_one_session_and_opens_nothing_else(
             for path in ("/shared/events", f"/shared/events?session={other}"):
                 events = await guest.get(path, headers=bearer)
                 assert "the answer" in events.text
+                assert "127.0.0.1" not in events.text  # who opened it is not told
                 assert "a secret" not in events.text
             for path in (
                 "/api/whoami",

@@ -49,7 +49,7 @@ export const newSession = {
 
   // templates
   templates: "Templates",
-  useTemplate: (name: string) => `Use the template ${name}`,
+  templateLabel: (name: string) => `Use the template ${name}`,
   removeTemplate: (name: string) => `Delete the template ${name}`,
   saveTemplate: "Save as template",
   templateName: "Name of the template",

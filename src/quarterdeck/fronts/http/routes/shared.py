@@ -25,7 +25,9 @@ from quarterdeck.fronts.http.routes.hub import Doors
 from quarterdeck.fronts.http.routes.push import Pusher
 from quarterdeck.fronts.http.routes.sessions import After, Limit
 from quarterdeck.fronts.http.tokens import Grant
+from quarterdeck.journal.chain import ACCESS
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer, Outcome
+from quarterdeck.protocol.events import Event, Noted
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.shapes import Body, EventPage
 
@@ -87,12 +89,16 @@ async def shared_session(request: Asking, hub: Hub, noting: Noter) -> SharedSess
 async def shared_events(
     request: Asking, hub: Hub, after: After = 0, limit: Limit = 500
 ) -> Response[bytes]:
-    """The history of the session of a read-only link, a page at a time."""
+    """The history of the session of a read-only link, a page at a time.
+
+    Events about access to it are left out. Ask on with `next`, and not with the last number.
+    """
     session = session_of_link(_link(request.scope))
     view = await hub.session(session)
     events = await hub.events(session, after=after, limit=limit)
+    shown = [each for each in events if not _is_about_access(each.event)]
     following = events[-1].seq if events and events[-1].seq < view.head else None
-    return Response(await page(hub.epoch, events, following), media_type="application/json")
+    return Response(await page(hub.epoch, shown, following), media_type="application/json")
 
 
 @post(
@@ -121,6 +127,11 @@ async def answer_notification(
     grant, ask = redeemed
     answer = AllowAnswer() if allow else DenyAnswer(message="Denied from a notification.")
     return await do(hub, people[grant], AnswerAsk(ask=ask, answer=answer))
+
+
+def _is_about_access(event: Event) -> bool:
+    """Who else has a link, and from where it was opened, is nothing for those who have one."""
+    return isinstance(event, Noted) and event.level == ACCESS
 
 
 def _link(scope: Mapping[str, object]) -> Grant:
