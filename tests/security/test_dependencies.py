@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import tree_sitter_bash
 import tree_sitter_toml
+from claude_agent_sdk import ClaudeAgentOptions
 from litestar import Litestar
 from litestar._openapi.schema_generation import SchemaCreator
 from mcp.server import MCPServer, Server
@@ -27,6 +28,8 @@ from websockets.server import ServerProtocol
 from quarterdeck.fronts.http import app as front_app
 from quarterdeck.runtime.connection_limits import BoundedHttp
 from quarterdeck.runtime.web_server import PatientProtocol
+from quarterdeck.sdk_transport import default as sdk_default
+from quarterdeck.sdk_transport.launch import SDK_TRANSPORT
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "quarterdeck"
@@ -48,7 +51,8 @@ OF_OTHERS = {
 """Packages whose objects we get from one that we declare."""
 INSTALLED = packages_distributions()
 INTERNAL = {"h11", "litestar", "mcp", "tree-sitter-bash", "tree-sitter-toml", "uvicorn"} | {
-    "websockets"
+    "claude-agent-sdk",
+    "websockets",
 }
 """Of these we use more than what is documented."""
 
@@ -85,7 +89,7 @@ def test_l8_a_private_module_is_used_only_of_a_library_with_an_upper_bound() -> 
         if any(part.startswith("_") for part in module.split("."))
         for name in packages_of(module)
     }
-    assert found == {"litestar"}
+    assert found == {"claude-agent-sdk", "litestar"}
     assert found <= INTERNAL
 
 
@@ -99,12 +103,14 @@ def test_l8_a_library_whose_internals_are_used_has_an_upper_bound(name: str) -> 
 def test_l8_nobody_reaches_into_another_library() -> None:
     """The linter forbids private members; each exception says why, and is one of these."""
     excused = {
-        (file.name, line.strip().partition("#")[0].split()[-1])
+        (file.name, line.strip().partition("#")[0].rpartition(" ")[2])
         for file in SOURCE.rglob("*.py")
         for line in file.read_text(encoding="utf-8").splitlines()
         if "noqa: SLF001" in line and "of the same" not in line
     }
-    assert {name for name, _ in excused} == {"launcher.py", "loop_watch.py", "server.py"}, excused
+    of_the_sdk = {"launch.py", "default.py"}
+    names = {name for name, _ in excused}
+    assert names == {"launcher.py", "loop_watch.py", "server.py"} | of_the_sdk, excused
 
 
 def test_l8_what_is_used_of_uvicorn_and_its_connections_is_there() -> None:
@@ -132,6 +138,9 @@ def test_l8_what_is_used_of_the_other_libraries_is_there() -> None:
     parameters = inspect.signature(SchemaCreator.create_component_schema).parameters
     assert {"required", "property_fields"} <= parameters.keys()
     assert isinstance(MCPServer("x")._lowlevel_server, Server)
+    assert [name for name in sdk_default._USED if not hasattr(SDK_TRANSPORT, name)] == []
+    made = SDK_TRANSPORT("", ClaudeAgentOptions(cli_path="x"))
+    assert {"_cli_path", "_options", "_process"} <= vars(made).keys()
 
 
 @pytest.mark.parametrize(
