@@ -55,10 +55,12 @@ PAGES = (
     ("permission", "/s/demo-checkout"),
     ("plan", "/s/demo-plan"),
     ("questions", "/s/demo-questions"),
-    ("changes", "/s/demo-changes"),
+    ("finished", "/s/demo-changes"),
+    ("changes", "/changes/demo-changes"),
+    ("compare", "/compare?s=demo-changes&s=demo-failure"),
     ("todos", "/s/demo-todos"),
     ("failure", "/s/demo-failure"),
-    ("search", "/search?q=price"),
+    ("search", "/search"),
     ("usage", "/usage"),
     ("loops", "/loops"),
     ("schedules", "/schedules"),
@@ -105,7 +107,7 @@ async def _take_all(
             if only not in name:
                 continue
             await page.goto(f"{service.address}{path}")
-            await _settle(page)
+            await settle(page)
             if name != "tour":
                 await page.evaluate("localStorage.setItem('quarterdeck.tour', 'done')")
             await page.screenshot(path=folder / f"{name}-{size.name}-{theme}.png")
@@ -115,11 +117,12 @@ async def _take_all(
             await page.goto(f"{service.address}/")
             await page.get_by_role("button", name=button, exact=True).first.click()
             await page.get_by_role("dialog").wait_for()
-            await _settle(page)
+            await settle(page)
             await page.screenshot(path=folder / f"{name}-{size.name}-{theme}.png")
 
 
-async def _settle(page: Page) -> None:
+async def settle(page: Page) -> None:
+    """Wait until a page has loaded what it shows, and has been laid out."""
     await page.wait_for_load_state("networkidle")
     await page.evaluate("document.fonts.ready")
     await page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 250)))")

@@ -109,6 +109,8 @@ PAGES = (
     "/s/long-questions",
     "/s/long-edit",
     "/s/demo-changes",
+    "/changes/demo-changes",
+    "/compare?s=demo-changes&s=demo-failure",
     "/s/demo-todos",
     "/s/demo-failure",
     "/search",
@@ -158,7 +160,8 @@ _COVERED = """() => {
   const found = [];
   const controls = 'button, a[href], input, select, textarea, summary, [role=tab]';
   for (const one of document.querySelectorAll(controls)) {
-    if (one.closest('.skip-links, [aria-hidden=true]') || !one.checkVisibility({visibilityProperty: true})) continue;
+    if (one.closest('.skip-links, [aria-hidden=true]')) continue;
+    if (!one.checkVisibility({visibilityProperty: true})) continue;
     one.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
     const box = one.getClientRects()[0];
     if (!box || !box.width) continue;
@@ -276,3 +279,83 @@ async def test_the_app_opens_without_the_hub_and_keeps_nothing_of_the_api(screen
     await page.context.set_offline(False)
     await expect(page.locator(".asks-card").first).to_be_visible()
     screen.complaints.clear()  # the browser tells that it was offline
+
+
+POLICY = '[[rule]]\nname = "no push"\nverdict = "deny"\ncommand = "git push"\n'
+
+
+async def test_an_owner_edits_tries_and_saves_a_policy_and_a_stale_one_is_refused(
+    screen: Screen,
+) -> None:
+    page, file = screen.page, screen.deck.home / "policy.toml"
+    await page.goto(f"{screen.deck.address}/policy?part=edit")
+    rules = page.get_by_label("Rules (TOML)").get_by_role("textbox")
+    await expect(rules).to_be_editable()
+    await rules.fill("no = rule = at all")
+    await page.get_by_role("button", name="Check").click()
+    await expect(page.get_by_role("alert").filter(has_text="line 1")).to_be_visible()
+    await expect(page.get_by_role("button", name="Save")).to_be_disabled()
+
+    await rules.fill(POLICY)
+    await page.get_by_role("button", name="Try all").click()
+    tried = page.get_by_role("region", name="Try calls").get_by_role("row")
+    push = tried.filter(has_text="git push --force")
+    await expect(push.locator(".policy-verdict")).to_have_text(["left to the CLI", "deny"])
+    await page.get_by_role("button", name="Run replay").click()
+    past = page.get_by_role("region", name="Replay past calls")
+    await expect(past.get_by_role("heading", name="unchanged")).to_be_visible()
+
+    await page.get_by_role("button", name="Save").click()
+    asked = page.get_by_role("dialog", name="Put this policy in force?")
+    # What is safe has the focus, and Escape is the same.
+    await expect(asked.get_by_role("button", name="Cancel")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(asked).to_have_count(0)
+    assert not file.exists()
+    await page.get_by_role("button", name="Save").click()
+    await asked.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Saved. The policy is in force")).to_be_visible()
+    assert file.read_text() == POLICY
+
+    file.write_text(POLICY.replace("deny", "ask"))
+    await rules.fill(f"{POLICY}\n")
+    await page.get_by_role("button", name="Save").click()
+    await asked.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("alert").filter(has_text="has changed since")).to_be_visible()
+    assert "ask" in file.read_text()
+    screen.complaints[:] = [one for one in screen.complaints if "409" not in one]
+    await page.get_by_role("button", name="Load again").click()
+    await expect(rules).to_have_value(POLICY.replace("deny", "ask"))
+    await page.get_by_role("tab", name="Rules").click()
+    await expect(page.get_by_role("region", name="policy.toml")).to_contain_text("1 rule")
+    file.write_text("")
+
+
+async def test_keys_alone_lead_through_the_page(screen: Screen) -> None:
+    page = screen.page
+    await page.goto(f"{screen.deck.address}/policy")
+    await settled(page)
+    await page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the page")
+    await expect(skip).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("main")).to_be_focused()
+    tabs = page.get_by_role("tablist", name="Parts of the policy")
+    first = tabs.get_by_role("tab", name="Rules")
+    while not await first.evaluate("one => one === document.activeElement"):
+        await page.keyboard.press("Tab")
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("Enter")
+    await expect(tabs.get_by_role("tab", name="Edit")).to_have_attribute("aria-selected", "true")
+    # A dialog takes the focus, keeps it, and gives it back.
+    keys = page.get_by_role("button", name="Keys")
+    await keys.focus()
+    await page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Keys")
+    await expect(dialog).to_be_visible()
+    for _ in range(6):
+        await page.keyboard.press("Tab")
+        await expect(dialog.locator(":focus")).to_have_count(1)
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+    await expect(keys).to_be_focused()
