@@ -1,4 +1,4 @@
-"""The public client against `quarterdeck serve`, with a fake CLI; and the example of its guide."""
+"""The public client against `quarterdeck serve`, with a fake CLI; and the examples of its guide."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from quarterdeck.client import HubClient
@@ -89,26 +90,60 @@ async def test_a_follower_survives_a_restart_of_the_hub(deck: ServedDeck) -> Non
     await deck("stop")
 
 
-async def test_the_example_of_the_guide_runs(
+PLAIN = (
+    fake.Expect("user"),
+    fake.say(
+        fake.assistant("All tests pass."),
+        fake.result("All tests pass.", structured_output={"passed": 3, "failed": 0}),
+    ),
+)
+
+
+async def test_the_examples_of_the_guide_run(
     deck: ServedDeck, tmp_path: Path, processes: Processes
 ) -> None:
-    (example,) = page("docs/how-to/drive-the-hub-from-python.md").blocks("python")
-    program = tmp_path / "example.py"
-    program.write_text(example.code.replace('"/tmp"', repr(str(deck.command.work))))
+    deck.command.play_fake(fake.Initialize(), *PLAIN, fake.Serve())
+    cli = Path(deck.command.env["QUARTERDECK_CLAUDE"])
+    plain = cli.read_text()
     deck.command.play_fake(fake.Initialize(), *TURN, fake.Serve())
+    asking = Path(deck.command.env["QUARTERDECK_CLAUDE"]).read_text()
+    deck.command.env["QUARTERDECK_CLAUDE"] = str(cli)
     await deck.serve()
-    env = {
-        "PATH": deck.command.env["PATH"],
-        "QUARTERDECK_URL": deck.address,
-        "QUARTERDECK_TOKEN": own_token(deck.data),
-    }
-    for _ in range(2):  # it is idempotent, as the guide says
-        with anyio.fail_after(SECONDS):
-            async with await anyio.open_process([sys.executable, str(program)], env=env) as running:
-                processes.started(running.pid)
-                assert running.stdout is not None
-                said = b"".join([part async for part in running.stdout]).decode()
-                assert await running.wait() == 0
-        assert said.splitlines()[0] == "All tests pass."
-        assert said.splitlines()[-1].endswith(" USD")
+    examples = page("docs/how-to/drive-the-hub-from-python.md").blocks("python")
+    printed: list[str] = []
+    # The second one again: it is idempotent, as the guide says.
+    for number in (0, 1, 1, 2, 3, 4):
+        cli.write_text(asking if number == 1 else plain)
+        program = tmp_path / f"example{number}.py"
+        program.write_text(examples[number].code)
+        printed.append(await output_of(program, deck, processes))
+    first, second, third, fourth, fifth, sixth = printed
+    assert first == "All tests pass.\n"
+    assert second == third
+    assert second.splitlines()[0] == "All tests pass."
+    assert second.splitlines()[-1].endswith(" USD")
+    assert fourth == "3 passed\n"
+    assert fifth.endswith("has finished: All tests pass.\n")
+    assert sixth.startswith("All tests pass. ")
+    (answered,) = [
+        shape.event
+        for shape in await anyio.to_thread.run_sync(lambda: list(deck.client.audit("nightly")))
+        if isinstance(shape.event, ev.AskAnswered)
+    ]
+    assert b"Not at night." in bytes(answered.answer)
+    assert len(examples) == 5
     await deck("stop")
+
+
+async def output_of(program: Path, deck: ServedDeck, processes: Processes) -> str:
+    """What a program prints that is run by this machine's user."""
+    env = {"PATH": deck.command.env["PATH"], "QUARTERDECK_HOME": str(deck.data)}
+    with anyio.fail_after(SECONDS):
+        async with await anyio.open_process(
+            [sys.executable, str(program)], env=env, cwd=deck.command.work, stderr=None
+        ) as running:
+            processes.started(running.pid)
+            assert running.stdout is not None
+            said = b"".join([part async for part in running.stdout]).decode()
+            assert await running.wait() == 0
+    return said
