@@ -124,7 +124,9 @@ async def test_people_and_program_answer_and_policy_denies_and_ends_are_clean(
 
     # A program that is ended takes its CLI and all that it started with it, at once.
     for number in (signal.SIGTERM, signal.SIGKILL):
-        program = await programs.start("waits.py", "ended", "answers", "sleep 987 & sleep 986")
+        program = await programs.start(
+            "waits.py", "ended", "answers", "(sleep 987 & wait) && (sleep 986 & wait)"
+        )
         await program.hear("asked Bash")
         session = await _working(programs)
         program.process.send_signal(number)
@@ -149,9 +151,9 @@ async def _asks_about(programs: Programs, text: str) -> tuple[AskView, ...]:
 
 async def _working(programs: Programs) -> str:
     """The session that works, when its tool runs."""
+    client = programs.deck.client
     with anyio.fail_after(SECONDS):
         while True:
-            client = programs.deck.client
             found = await anyio.to_thread.run_sync(lambda: list(client.sessions()))
             working = [each.session for each in found if each.state == "working"]
             if working and _sleepers():

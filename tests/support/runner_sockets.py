@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 
+from quarterdeck.hub.programs import Programs
 from quarterdeck.hub.runners import Runners
 from quarterdeck.protocol.runner_frames import Header, HubHeader, frame, read_hub_frame
 from support.bounds import SECONDS
@@ -44,7 +45,9 @@ class Socket:
         return code
 
     @asynccontextmanager
-    async def on(self, runners: Runners, path: str, token: str = "right") -> AsyncIterator[None]:
+    async def on(
+        self, runners: Runners | Programs, path: str, token: str = "right"
+    ) -> AsyncIterator[None]:
         """Be connected while the block runs."""
         self._in.put_nowait({"type": "websocket.connect"})
         scope: dict[str, Any] = {

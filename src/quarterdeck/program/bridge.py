@@ -35,10 +35,10 @@ REFUSED_EXIT = 1
 class Bridge:
     """Moves lines until the CLI has ended. `run` gives the exit code, as Python has it."""
 
-    def __init__(self, line: CommandLine, pipes: ProgramPipes) -> None:
+    def __init__(self, line: CommandLine, in_: int = 0, out: int = 1) -> None:
         self.router = Router(line.given)
         self._line = line
-        self._pipes = pipes
+        self._descriptors = in_, out
         self._to_cli: list[bytes] = []
         self._to_program: list[bytes] = []
         self._cli_news = asyncio.Event()
@@ -97,6 +97,8 @@ class Bridge:
         return code
 
     async def _run_cli(self, command: Sequence[str], hub: HubLink) -> int:
+        # Not before the hub is there: what is read here is lost for a CLI that runs without it.
+        self._pipes = await ProgramPipes.open(*self._descriptors)
         link = self._link = await SubprocessLink.start(
             command,
             self._line.argv,

@@ -168,7 +168,6 @@ def _bridge(
 
     from quarterdeck.program.bridge import Bridge
     from quarterdeck.program.hub_link import HubLink
-    from quarterdeck.program.pipes import ProgramPipes
     from quarterdeck.runner.limits import Bounds
     from quarterdeck.runner.spool import Spool
 
@@ -176,7 +175,7 @@ def _bridge(
         folder = Path(tempfile.mkdtemp(prefix="quarterdeck-program-"))
         spool = Spool.create(folder, Bounds())
         try:
-            bridge = Bridge(line, await ProgramPipes.open())
+            bridge = Bridge(line)
             hub = HubLink(find, program, spool, bridge.take_hub, bridge.stop)
             return await bridge.run(command, hub)
         finally:

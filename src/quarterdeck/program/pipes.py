@@ -40,35 +40,31 @@ class _Output(asyncio.BaseProtocol):
 
 
 class ProgramPipes:
-    """stdin and stdout of a program. Make it with `open`."""
+    """stdin and stdout of a program. Make it with `open`, and end it with `finish`."""
 
-    def __init__(self, output: _Output, writer: asyncio.WriteTransport | None, out: int) -> None:
-        self._output = output
-        self._writer = writer
+    def __init__(self, in_: int, out: int) -> None:
+        self._in = in_
         self._out = out
+        self._output = _Output()
+        self._writer: asyncio.WriteTransport | None = None
+        self._input: asyncio.ReadTransport | None = None
         self._reader: asyncio.StreamReader | None = None
-        self._in = 0
 
     @classmethod
     async def open(cls, in_: int = 0, out: int = 1) -> ProgramPipes:
         """Take over two descriptors."""
+        pipes = cls(in_, out)
         loop = asyncio.get_running_loop()
-        output = _Output()
-        writer: asyncio.WriteTransport | None = None
         if not _is_file(out):
-            # Not closed by the loop when it is collected: the descriptor is ours to the end.
             file = os.fdopen(os.dup(out), "wb", buffering=0)
-            writer, _ = await loop.connect_write_pipe(lambda: output, file)
-            writer.set_write_buffer_limits(high=HIGH_WATER)
-        found = cls(output, writer, out)
-        found._in = in_
+            pipes._writer, _ = await loop.connect_write_pipe(lambda: pipes._output, file)
+            pipes._writer.set_write_buffer_limits(high=HIGH_WATER)
         if not _is_file(in_):
-            found._reader = asyncio.StreamReader(limit=HIGH_WATER)
-            protocol = asyncio.StreamReaderProtocol(found._reader)
-            await loop.connect_read_pipe(
-                lambda: protocol, os.fdopen(os.dup(in_), "rb", buffering=0)
-            )
-        return found
+            reader = pipes._reader = asyncio.StreamReader(limit=HIGH_WATER)
+            protocol = asyncio.StreamReaderProtocol(reader)
+            file = os.fdopen(os.dup(in_), "rb", buffering=0)
+            pipes._input, _ = await loop.connect_read_pipe(lambda: protocol, file)
+        return pipes
 
     async def read(self) -> bytes:
         """Some bytes of the program; none: it has ended its input."""
@@ -92,9 +88,10 @@ class ProgramPipes:
 
     async def finish(self, seconds: float) -> None:
         """Write what is left and close the output: the program hears that the CLI has ended."""
+        if self._input is not None:
+            self._input.close()
         if self._writer is not None:
-            with suppress(RuntimeError):
-                self._writer.close()
+            self._writer.close()
             with anyio.move_on_after(seconds):
                 await self._output.closed.wait()
         with suppress(OSError):
