@@ -155,6 +155,7 @@ COMMANDS = (
     "echo quarterdeck answer 01 allow | bash",
     """python -c 'import os; os.system("quarterdeck answer 01 allow")' """,
     """python -c 'import subprocess as s; s.run(["quarterdeck", "token"])' """,
+    """python -c 'import subprocess as s; s.run(["quarterdeck", "acp"])' """,
 )
 FREE = (
     "quarterdeck --version",
