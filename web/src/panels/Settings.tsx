@@ -94,7 +94,7 @@ function TelegramCode() {
       <ErrorText error={action.error} />
       {code && (
         <p role="status">
-          {words.sendBot} <code className="secret">/pair {code}</code>
+          {words.sendBot} <code className="secret">{text.parts.pair(code)}</code>
         </p>
       )}
     </>

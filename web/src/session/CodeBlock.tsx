@@ -1,4 +1,5 @@
 import { memo, type ReactNode, useEffect, useMemo, useState } from "react";
+import { text as catalogue } from "../text";
 import { Mark, renderSegments } from "../ui/Marked";
 import { cutAt, type Segment, segmentsOf } from "../ui/marks";
 import styles from "./code.module.css";
@@ -36,7 +37,7 @@ export const CodeBlock = memo(function CodeBlock(props: {
     <figure className={styles.block} data-code-block>
       <figcaption>
         <span className="path">
-          <bdi>{language ?? "text"}</bdi>
+          <bdi>{language ?? catalogue.parts.plainCode}</bdi>
         </span>
         <Copy code={code} />
       </figcaption>
@@ -87,7 +88,7 @@ function Copy({ code }: { code: string }) {
   };
   return (
     <button type="button" className="ghost small" onClick={() => void copy()}>
-      {copied ? "Copied" : "Copy"}
+      {copied ? catalogue.common.copied : catalogue.common.copy}
     </button>
   );
 }

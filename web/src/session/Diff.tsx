@@ -1,6 +1,7 @@
 import { diffLines } from "diff";
 import { memo, useMemo, useState } from "react";
 import type { FileEdit, Hunk } from "../state/tools";
+import { text as catalogue } from "../text";
 import { plural } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
@@ -119,7 +120,7 @@ export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; r
       </pre>
       {most === undefined && rows.length > more && (
         <button type="button" className="ghost small" onClick={() => setMore(more + MOST)}>
-          Show more: {plural(linesOf(rows.slice(more)), "line")} left
+          {catalogue.parts.showMoreLines(linesOf(rows.slice(more)))}
         </button>
       )}
     </figure>

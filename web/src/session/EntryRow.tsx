@@ -41,7 +41,7 @@ interface RowProps {
 /** One entry of a story; one that fails to render takes no other with it. */
 export const EntryRow = memo(function EntryRow(props: RowProps) {
   return (
-    <ErrorBoundary what="entry" raw={props.entry}>
+    <ErrorBoundary what={text.parts.entry} raw={props.entry}>
       <Row {...props} />
     </ErrorBoundary>
   );
@@ -73,7 +73,7 @@ function Row(props: RowProps) {
     case "ask":
       return <AskCard opened={entry.opened} settled={entry.settled} at={entry.at} />;
     case "failed":
-      return <RenderError what="event" raw={entry.raw} error={entry.error} />;
+      return <RenderError what={text.parts.event} raw={entry.raw} error={entry.error} />;
   }
 }
 

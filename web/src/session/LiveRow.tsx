@@ -43,7 +43,7 @@ export function LiveRow(props: { session: Session; story: Story; writing: boolea
         {steer && isBusy(session) && (
           <>
             <span className={styles.hint}>
-              <kbd>Esc</kbd> {text.story.live.interrupt}
+              <kbd>{text.parts.escape}</kbd> {text.story.live.interrupt}
             </span>
             <button
               type="button"

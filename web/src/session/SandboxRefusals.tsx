@@ -3,6 +3,7 @@ import { post } from "../api/http";
 import type { Refusal } from "../state/entries";
 import { lookup } from "../state/lookup";
 import { useAppState, useRights } from "../state/store";
+import { text } from "../text";
 import { ErrorText } from "../ui/ErrorText";
 import { Marked } from "../ui/Marked";
 import { useAction } from "../ui/useAction";
@@ -39,11 +40,11 @@ function RefusalLine({ refusal }: { refusal: Refusal }) {
   };
   return (
     <p className={styles.refusal}>
-      The sandbox refused {lookup(VERBS, refusal.access) ?? refusal.access}{" "}
+      {text.parts.refusal.refused(lookup(VERBS, refusal.access) ?? refusal.access)}{" "}
       <code>
         <Marked text={refusal.target} code />
       </code>
-      . {allowed && "Allowed from the next start of the agent: stop and resume the session."}
+      . {allowed && text.parts.refusal.allowed}
       {!allowed && manage && refusal.rule && spec && (
         <button
           type="button"
@@ -52,7 +53,7 @@ function RefusalLine({ refusal }: { refusal: Refusal }) {
           title={refusal.rule}
           onClick={() => void allow()}
         >
-          Allow next time
+          {text.parts.refusal.allow}
         </button>
       )}
       <ErrorText error={action.error} />

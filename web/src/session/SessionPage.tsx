@@ -69,7 +69,7 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
             </p>
           )}
           {opened && (
-            <ErrorBoundary key={id} what="conversation" raw={opened}>
+            <ErrorBoundary key={id} what={text.parts.conversation} raw={opened}>
               <OpenSession value={id}>
                 <Timeline
                   key={conversation}
@@ -87,14 +87,14 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
             </p>
           )}
           {opened && conversation === undefined && (
-            <ErrorBoundary key={`composer:${id}`} what="composer" raw={session}>
+            <ErrorBoundary key={`composer:${id}`} what={text.parts.composer} raw={session}>
               <Composer session={session} opened={opened} />
             </ErrorBoundary>
           )}
         </div>
         {panel && opened && (
           <Suspense fallback={<div />}>
-            <ErrorBoundary what="panel" raw={session}>
+            <ErrorBoundary what={text.parts.panel} raw={session}>
               <Panel
                 session={session}
                 opened={opened}

@@ -1,7 +1,7 @@
 import type { Session } from "../api/types";
 import { isBusy } from "../state/sessions";
+import { text as catalogue } from "../text";
 import { Confirm } from "../ui/Confirm";
-import { plural } from "../ui/format";
 import { Marked } from "../ui/Marked";
 
 /** What ends with an agent's process, in words; a title of the agent's is beside them. */
@@ -11,17 +11,15 @@ export function whatStopEnds(session: Session): { words: string; title?: string 
   const others = holds.tools.length - 1;
   const tasks = holds.tasks.filter((task) => task.background).length;
   const ends: { words: string; title?: string }[] = [];
-  if (isBusy(session)) ends.push({ words: "The running turn would end." });
+  if (isBusy(session)) ends.push({ words: catalogue.parts.stop.turn });
   if (tool) {
-    const which =
-      others > 0 ? `${plural(others + 1, "call")} would end; the last is` : "This call would end:";
+    const which = others > 0 ? catalogue.parts.stop.calls(others + 1) : catalogue.parts.stop.call;
     ends.push({ words: which, title: tool.title || tool.tool });
   }
-  if (tasks) ends.push({ words: `${plural(tasks, "background task")} would be ended.` });
-  if (session.asks) ends.push({ words: `${plural(session.asks, "open question")} would be left.` });
+  if (tasks) ends.push({ words: catalogue.parts.stop.tasks(tasks) });
+  if (session.asks) ends.push({ words: catalogue.parts.stop.asks(session.asks) });
   if (session.queued) {
-    const waits = session.queued === 1 ? "waits" : "wait";
-    ends.push({ words: `${plural(session.queued, "queued prompt")} ${waits} until you resume.` });
+    ends.push({ words: catalogue.parts.stop.queued(session.queued) });
   }
   return ends;
 }
@@ -30,16 +28,13 @@ export function whatStopEnds(session: Session): { words: string; title?: string 
 export function StopDialog(props: { session: Session; onStop: () => void; onClose: () => void }) {
   return (
     <Confirm
-      title="Stop the agent?"
-      verb="Stop agent"
-      keep="Keep it running"
+      title={catalogue.parts.stop.title}
+      verb={catalogue.parts.stop.verb}
+      keep={catalogue.parts.stop.keep}
       onConfirm={props.onStop}
       onClose={props.onClose}
     >
-      <p>
-        This ends the agent's process. The conversation is kept, and you can resume it. To end only
-        the running turn, use Interrupt.
-      </p>
+      <p>{catalogue.parts.stop.means}</p>
       <ul>
         {whatStopEnds(props.session).map(({ words, title }) => (
           <li key={words}>

@@ -14,6 +14,7 @@ import { loops } from "./en/loops";
 import { machines } from "./en/machines";
 import { markdown } from "./en/markdown";
 import { newSession } from "./en/newSession";
+import { parts } from "./en/parts";
 import { policy } from "./en/policy";
 import { rewind } from "./en/rewind";
 import { schedules } from "./en/schedules";
@@ -35,6 +36,7 @@ export const text = {
   machines,
   markdown,
   newSession,
+  parts,
   policy,
   rewind,
   schedules,

@@ -54,6 +54,7 @@ export const changes = {
   notWhole: "The file is too long for all its lines and for colours.",
   closed: "The policy closes this file: it may hold secrets.",
   fileOf: (path: string) => `Changed file ${path}`,
+  contentOf: (path: string) => `Contents of ${path}`,
   diffOf: (path: string) => `Changes of ${path}`,
   unchanged: (count: number) => plural(count, "unchanged line"),
   showDown: "Show 20 below",

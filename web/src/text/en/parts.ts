@@ -1,0 +1,35 @@
+/** Texts of the web app: small parts of a session that several pages use. */
+
+const count = (number: number, one: string): string =>
+  number === 1 ? `1 ${one}` : `${number} ${one}s`;
+
+export const parts = {
+  plainCode: "text",
+  showMoreLines: (lines: number) => `Show more: ${count(lines, "line")} left`,
+  entry: "entry",
+  event: "event",
+  conversation: "conversation",
+  composer: "composer",
+  panel: "panel",
+  escape: "Esc",
+  pair: (code: string) => `/pair ${code}`,
+  refusal: {
+    refused: (verb: string) => `The sandbox refused ${verb}`,
+    allowed: "Allowed from the next start of the agent: stop and resume the session.",
+    allow: "Allow next time",
+  },
+  stop: {
+    title: "Stop the agent?",
+    verb: "Stop agent",
+    keep: "Keep it running",
+    means:
+      "This ends the agent's process. The conversation is kept, and you can resume it. To end only the running turn, use Interrupt.",
+    turn: "The running turn would end.",
+    calls: (calls: number) => `${count(calls, "call")} would end; the last is`,
+    call: "This call would end:",
+    tasks: (tasks: number) => `${count(tasks, "background task")} would be ended.`,
+    asks: (asks: number) => `${count(asks, "open question")} would be left.`,
+    queued: (prompts: number) =>
+      `${count(prompts, "queued prompt")} ${prompts === 1 ? "waits" : "wait"} until you resume.`,
+  },
+};
