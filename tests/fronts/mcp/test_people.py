@@ -178,6 +178,8 @@ async def test_an_owner_starts_directs_and_reads_sessions(house: House) -> None:
         await guest.value("stop", session=session)
         assert family.run(session).stops
         assert [each["session"] for each in await guest.value("list_sessions")] == [session]
+        bypass = {"prompt": "x", "directory": "/work", "mode": "bypassPermissions"}
+        assert "chosen by a person" in await guest.refusal("spawn", **bypass)
         assert "unknown field" in await guest.refusal("spawn", prompt="x", skip_permissions=True)
         assert "there is no session" in await guest.refusal("read", session="nothing")
 

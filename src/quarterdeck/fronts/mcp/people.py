@@ -29,6 +29,7 @@ from quarterdeck.fronts.mcp.looks import (
 )
 from quarterdeck.fronts.mcp.tools import Arguments, Text
 from quarterdeck.hub.api import HubApi
+from quarterdeck.hub.permissions.modes import BYPASS
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.command_table import right_for
@@ -164,6 +165,9 @@ class PeopleTools:
         return view
 
     async def _start(self, visitor: Visitor, wanted: StartSession) -> SessionInfo:
+        if wanted.mode == BYPASS:
+            # A model is at the other end: it would decide what nobody is asked about.
+            raise Forbidden(f"mode: {BYPASS} is chosen by a person in the web app or the terminal")
         budget = None
         if wanted.budget_usd is not None or wanted.budget_tokens is not None:
             budget = Budget(session_usd=wanted.budget_usd, session_tokens=wanted.budget_tokens)
