@@ -119,12 +119,13 @@ class Programs:
         self._adopt = adopt
         self._clock = clock
         self._ports: dict[str, _Port] = {}
+        """By session: a program that names the run of another gets nothing of it."""
 
     # --- for the sessions ------------------------------------------------------------------------
 
     def attach(self, run: str, session: str, *, said: int) -> _Port:
         """The run of a program that is there, or will connect again."""
-        port = self._ports[run] = _Port(self, run, session)
+        port = self._ports[session] = _Port(self, run, session)
         port.upto = said
         port.lost = said > 0
         port.away_since = self._clock()
@@ -132,8 +133,10 @@ class Programs:
 
     def drop(self, port: _Port) -> None:
         """Nothing of this run is needed any more."""
-        if self._ports.pop(port.run, None) is not None and port.wire is not None:
-            port.wire.close(1000)
+        if self._ports.get(port.session) is port:
+            del self._ports[port.session]
+            if port.wire is not None:
+                port.wire.close(1000)
 
     async def tick(self) -> None:
         """What time brings: give up programs that stay away, and give answers that waited."""
@@ -188,8 +191,8 @@ class Programs:
         named = dialler.role is Role.PROGRAM and dialler.name != LOCAL
         by = f"program {dialler.name if named else claimed}"
         known = await self._adopt(hello, by, address)
-        port, owner = self._ports.get(hello.run), self._owner(hello.session)
-        if not known or port is None or owner is None or port.session != hello.session:
+        port, owner = self._ports.get(hello.session), self._owner(hello.session)
+        if not known or port is None or owner is None:
             wire.put(Stop(run=hello.run, force=True))
             await wire.end(1000)
             return
@@ -214,7 +217,7 @@ class Programs:
             return
         port.wire = None
         port.away_since = self._clock()
-        if port.run not in self._ports:
+        if self._ports.get(port.session) is not port:
             return
         port.lost = True
         with anyio.CancelScope(shield=True):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -72,28 +71,30 @@ class Bridge:
         """
         self._hub = hub
         code = REFUSED_EXIT
+        refused: list[LinkRefused] = []
+        started = False
+
+        async def connect() -> None:
+            try:
+                await hub.serve()
+            except LinkRefused as error:
+                refused.append(error)
+                hub.ready.set()
+                self.stop(True)
+
         async with anyio.create_task_group() as tasks:
-            refused: list[LinkRefused] = []
-
-            async def connect() -> None:
-                try:
-                    await hub.serve()
-                except LinkRefused as error:
-                    refused.append(error)
-                    hub.ready.set()
-                    self.stop(True)
-
             tasks.start_soon(connect)
             await hub.ready.wait()
-            if refused:
-                raise refused[0]
-            code = await self._run_cli(command, hub)
-            with anyio.move_on_after(hub.farewell_seconds):
-                if not refused:
+            if not refused:
+                started = True
+                code = await self._run_cli(command, hub)
+                with anyio.move_on_after(0 if refused else hub.farewell_seconds):
                     await hub.delivered.wait()
-            if refused:
-                sys.stderr.write(f"quarterdeck-claude: the agent was ended: {refused[0]}\n")
             tasks.cancel_scope.cancel()
+        if refused and not started:
+            raise refused[0]
+        if refused:
+            _write_stderr(f"quarterdeck-claude: the agent was ended: {refused[0]}\n".encode())
         return code
 
     async def _run_cli(self, command: Sequence[str], hub: HubLink) -> int:
