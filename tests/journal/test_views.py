@@ -23,8 +23,8 @@ from quarterdeck.journal.views import (
     significant,
 )
 from quarterdeck.protocol.events import (
-    Alarmed,
     AlarmEnded,
+    Alarmed,
     AnyEvent,
     AskAnswered,
     AskKind,
@@ -36,6 +36,7 @@ from quarterdeck.protocol.events import (
     ContextChanged,
     Decided,
     Event,
+    FolderChanged,
     LeftToCli,
     LinkFound,
     LinkLost,
@@ -66,6 +67,7 @@ from quarterdeck.protocol.events import (
     SessionCreated,
     SessionDeleted,
     SessionRenamed,
+    SessionRewound,
     SpecChanged,
     StartAfresh,
     StateChanged,
@@ -211,6 +213,8 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
     Decided: st.builds(Decided, tool=words, title=words, verdict=words, by=people),
     LeftToCli: st.builds(LeftToCli, tool_use_id=words, branch=st.none() | words),
     WorktreeSettled: st.builds(WorktreeSettled, action=words, branch=words, by=people),
+    FolderChanged: st.builds(FolderChanged, action=words, by=people),
+    SessionRewound: st.builds(SessionRewound, prompt=prompts, by=people),
     Noted: st.builds(Noted, level=words, text=words),
 }
 events = st.one_of(*ALL.values())

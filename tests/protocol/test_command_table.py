@@ -24,6 +24,7 @@ COMMANDS: list[AnyCommand] = [
     cmd.StopSession(session="s"),
     cmd.ResumeSession(session="s"),
     cmd.ForkSession(session="s", name="copy"),
+    cmd.RewindSession(session="s", prompt="p", files=True),
     cmd.Interrupt(session="s"),
     cmd.Control(session="s", request=Raw(b'{"subtype":"x"}'), timeout=5.0),
     cmd.SendPrompt(session="s", prompt="p", content=Raw(b'"do"')),

@@ -111,6 +111,18 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "GET /api/sessions/{session_id}/events",
         "GET /api/sessions/{session_id}/export",
         "GET /api/sessions/{session_id}/diff",
+        "GET /api/sessions/{session_id}/diff/file",
+        "GET /api/sessions/{session_id}/files",
+        "GET /api/sessions/{session_id}/files/content",
+        "GET /api/sessions/{session_id}/files/search",
+        "GET /api/sessions/{session_id}/remote",
+        "GET /api/sessions/{session_id}/checkpoints",
+        "POST /api/sessions/{session_id}/revert",
+        "POST /api/sessions/{session_id}/stage",
+        "POST /api/sessions/{session_id}/commit",
+        "POST /api/sessions/{session_id}/push",
+        "POST /api/sessions/{session_id}/pull-request",
+        "POST /api/sessions/{session_id}/rewind",
         "POST /api/sessions/{session_id}/worktree",
     }
 

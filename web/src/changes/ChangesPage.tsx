@@ -125,10 +125,19 @@ function Review(props: {
   const path = props.chosen ?? first;
   const index = files.findIndex((one) => one.path === path);
   const file = files[index];
-  const done = (said: string): void => {
+  const [removed, setRemoved] = useState(false);
+  const done = (said: string, gone = false): void => {
     setReport(said);
-    changes.reload();
+    if (gone) setRemoved(true);
+    else changes.reload();
   };
+  if (removed) {
+    return (
+      <p className={styles.choose} role="status">
+        <Marked text={report} />
+      </p>
+    );
+  }
   return (
     <>
       <div className={styles.tools}>

@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ChevronsUpDown, MessageSquarePlus, Undo2 } from "lucide-react";
-import { type ReactNode, useCallback, useMemo, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { renderHighlighted } from "../session/CodeBlock";
 import type { Piece } from "../session/highlightCache";
 import { text } from "../text";
@@ -33,6 +33,8 @@ interface Props {
   session: string;
   diff: FileDiff;
   layout: Layout;
+  /** All lines are shown, with this one in sight: a file, and no diff. */
+  all?: { line: number } | undefined;
   /** Nobody comments or undoes without them. */
   onUndo?: ((block: BlockId) => void) | undefined;
   comments: boolean;
@@ -46,7 +48,8 @@ type Shown =
   | { kind: "comment"; key: string; side: Side; line: Line };
 
 /** The changes of one file: only the rows in sight are rendered. */
-export function DiffView({ session, diff, layout, onUndo, comments: mayComment }: Props) {
+export function DiffView(props: Props) {
+  const { session, diff, layout, onUndo, comments: mayComment, all } = props;
   const patch = useMemo(() => parsePatch(diff.patch ?? ""), [diff]);
   const [unfolded, setUnfolded] = useState<ReadonlySet<number>>(new Set());
   const [writing, setWriting] = useState<string>();
@@ -61,10 +64,12 @@ export function DiffView({ session, diff, layout, onUndo, comments: mayComment }
     [comments, diff.path],
   );
   const rows = useMemo(() => {
-    const folded = foldedRows(patch, unfolded);
+    const folded: Row[] = all
+      ? patch.lines.map((_, index) => ({ kind: "line", index }))
+      : foldedRows(patch, unfolded);
     const base: (Row | Pair)[] = layout === "split" ? pairedRows(patch.lines, folded) : folded;
     return withComments(base, patch.lines, diff.path, (key) => noted.has(key) || key === writing);
-  }, [patch, unfolded, layout, noted, writing, diff.path]);
+  }, [patch, unfolded, layout, noted, writing, diff.path, all]);
   const box = useRef<HTMLElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -74,8 +79,13 @@ export function DiffView({ session, diff, layout, onUndo, comments: mayComment }
     overscan: 12,
     initialRect: { width: 0, height: globalThis.innerHeight },
   });
+  const wanted = all?.line ?? 0;
+  useEffect(() => {
+    if (wanted > 1) virtual.scrollToIndex(wanted - 1, { align: "center" });
+  }, [wanted, virtual]);
   const draw: Draw = {
     session,
+    wanted,
     path: diff.path,
     patch: patch.lines,
     colours,
@@ -86,10 +96,10 @@ export function DiffView({ session, diff, layout, onUndo, comments: mayComment }
   return (
     <section
       className={styles.diff}
-      data-layout={layout}
+      data-layout={all ? "file" : layout}
       data-coloured={colours !== undefined || undefined}
       ref={box}
-      aria-label={words.diffOf(diff.path)}
+      aria-label={all ? words.contentOf(diff.path) : words.diffOf(diff.path)}
       tabIndex={0}
     >
       <div className={styles.rows} style={{ height: virtual.getTotalSize() }}>
@@ -134,6 +144,8 @@ export function DiffView({ session, diff, layout, onUndo, comments: mayComment }
 
 interface Draw {
   session: string;
+  /** The line that a person looks for; 0 for none. */
+  wanted: number;
   path: string;
   patch: readonly Line[];
   colours: Colours | undefined;
@@ -173,7 +185,11 @@ const at = (lines: readonly Line[], index: number | undefined): Line | undefined
 function UnifiedLine({ line, draw }: { line: Line; draw: Draw }) {
   const side: Side = line.sign === "-" ? "before" : "after";
   return (
-    <div className={styles.line} data-sign={line.sign}>
+    <div
+      className={styles.line}
+      data-sign={line.sign}
+      data-wanted={(draw.wanted > 0 && line.after === draw.wanted) || undefined}
+    >
       <LineNumber line={line} side="before" draw={draw} button={line.sign === "-"} />
       <LineNumber line={line} side="after" draw={draw} button={line.sign !== "-"} />
       <Code line={line} side={side} draw={draw} />

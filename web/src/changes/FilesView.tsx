@@ -6,9 +6,9 @@ import {
   Search,
   SquareArrowOutUpRight,
 } from "lucide-react";
-import { useCallback, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { get, sessionPath } from "../api/http";
-import { CodeBlock } from "../session/CodeBlock";
+import { useRights } from "../state/store";
 import { text } from "../text";
 import { ErrorText } from "../ui/ErrorText";
 import { Icon, type LucideIcon } from "../ui/Icon";
@@ -16,7 +16,9 @@ import { Marked } from "../ui/Marked";
 import { Select } from "../ui/Select";
 import { useQuery } from "../ui/useQuery";
 import styles from "./changes.module.css";
+import { DiffView } from "./DiffView";
 import { EDITORS, type Editor, editor, editorLink, setEditor } from "./editors";
+import { asPatch } from "./patch";
 import type { Entries, Found, SeenFile } from "./types";
 
 const words = text.changes;
@@ -32,6 +34,11 @@ export function FilesView(props: {
   const { session } = props;
   const [search, setSearch] = useState({ text: "", contents: false });
   const [typed, setTyped] = useState("");
+  const [line, setLine] = useState(0);
+  const open = (path: string, at = 0): void => {
+    setLine(at);
+    props.onChoose(path);
+  };
   const choose = (contents: boolean): void => setSearch({ text: typed.trim(), contents });
   return (
     <div className={styles.review} data-file={props.chosen !== undefined || undefined}>
@@ -73,10 +80,10 @@ export function FilesView(props: {
               session={session}
               text={search.text}
               contents={search.contents}
-              onChoose={props.onChoose}
+              onChoose={open}
             />
           ) : (
-            <Level session={session} path="" chosen={props.chosen} onChoose={props.onChoose} />
+            <Level session={session} path="" chosen={props.chosen} onChoose={open} />
           )}
         </div>
       </nav>
@@ -84,9 +91,11 @@ export function FilesView(props: {
         <p className={`muted ${styles.choose}`}>{words.chooseView}</p>
       ) : (
         <Viewer
+          key={props.chosen}
           session={session}
           folder={props.folder}
           path={props.chosen}
+          line={line}
           onBack={() => props.onChoose(undefined)}
         />
       )}
@@ -155,7 +164,7 @@ function Results(props: {
   session: string;
   text: string;
   contents: boolean;
-  onChoose: (path: string) => void;
+  onChoose: (path: string, line: number) => void;
 }) {
   const { session, text: wanted, contents } = props;
   const found = useQuery(
@@ -175,7 +184,7 @@ function Results(props: {
             <button
               type="button"
               className={`${styles.entry} ${styles.hit}`}
-              onClick={() => props.onChoose(match.path)}
+              onClick={() => props.onChoose(match.path, match.line ?? 0)}
             >
               <span>
                 <Marked text={match.path} code />
@@ -195,7 +204,25 @@ function Results(props: {
   );
 }
 
-function Viewer(props: { session: string; folder: string; path: string; onBack: () => void }) {
+/** A file like a diff without changes: only the lines in sight are rendered, and each can be commented. */
+function FileContent(props: { session: string; path: string; content: string; line: number }) {
+  const { session, path, content, line } = props;
+  const steer = useRights().includes("steer");
+  const diff = useMemo(
+    () => ({ directory: "", path, patch: asPatch(content), whole: true }),
+    [path, content],
+  );
+  const all = useMemo(() => ({ line }), [line]);
+  return <DiffView session={session} diff={diff} layout="unified" comments={steer} all={all} />;
+}
+
+function Viewer(props: {
+  session: string;
+  folder: string;
+  path: string;
+  line: number;
+  onBack: () => void;
+}) {
   const { session, path } = props;
   const [chosen, setChosen] = useState<Editor>(editor());
   const file = useQuery(
@@ -204,7 +231,7 @@ function Viewer(props: { session: string; folder: string; path: string; onBack: 
       [session, path],
     ),
   );
-  const link = editorLink(chosen, `${props.folder}/${path}`);
+  const link = editorLink(chosen, `${props.folder}/${path}`, props.line || 1);
   const seen = file.value;
   return (
     <section className={styles.pane} aria-label={path}>
@@ -238,9 +265,13 @@ function Viewer(props: { session: string; folder: string; path: string; onBack: 
         <p className="note">{words.states[seen.state] ?? seen.state}</p>
       )}
       {seen?.state === "text" && !file.error && (
-        <div className={styles.viewer}>
-          <CodeBlock key={path} code={seen.text ?? ""} language={path} />
-        </div>
+        <FileContent
+          key={path}
+          session={session}
+          path={path}
+          content={seen.text ?? ""}
+          line={props.line}
+        />
       )}
     </section>
   );

@@ -15,7 +15,8 @@ type Action = (typeof ACTIONS)[number];
 export function Settle(props: {
   session: string;
   uncommitted: number;
-  onDone: (report: string) => void;
+  /** `removed`: the worktree and its branch are gone. */
+  onDone: (report: string, removed: boolean) => void;
 }) {
   const { session } = props;
   const [asked, setAsked] = useState<{ action: Action; text: string }>();
@@ -32,7 +33,7 @@ export function Settle(props: {
       const said = chosen === "merge" && message.trim() ? { message } : {};
       const done = await post<TreeSettled>(path, { action: chosen, ...said });
       setAsked(undefined);
-      props.onDone(done.text);
+      props.onDone(done.text, done.removed ?? false);
     });
   const needsMessage = asked?.action === "merge" && props.uncommitted > 0;
   return (

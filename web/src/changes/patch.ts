@@ -195,3 +195,10 @@ export function blockStarts(lines: readonly Line[]): Map<number, number> {
   });
   return starts;
 }
+
+/** A file as a patch without changes, to be shown like one. */
+export function asPatch(content: string): string {
+  const lines = content.replace(/\n$/, "").split("\n");
+  const count = lines.length;
+  return [`@@ -1,${count} +1,${count} @@`, ...lines.map((line) => ` ${line}`), ""].join("\n");
+}
