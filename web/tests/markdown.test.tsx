@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { finish, grow, NO_SESSIONS, type Parsed, parse, sliced } from "../src/markdown/blocks";
 import { fileAddress, localFile } from "../src/markdown/localLink";
 import { Markdown } from "../src/markdown/Markdown";
-import { isTame, LONGEST, slicesOf } from "../src/markdown/slices";
+import { isTame, LONGEST, piecesOf, slicesOf } from "../src/markdown/slices";
 
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
 
@@ -333,4 +333,13 @@ describe("a link to a file", () => {
       expect(localFile(to), to).toBeUndefined();
     }
   });
+});
+
+it("a text that is not parsed has pieces that stay as it grows", () => {
+  const text = "some words of a paragraph that never ends ".repeat(400);
+  expect(piecesOf(text).join("")).toBe(text);
+  expect(piecesOf(text).length).toBeGreaterThan(4);
+  expect(piecesOf(`${text}more`).slice(0, -1)).toEqual(piecesOf(text).slice(0, -1));
+  expect(piecesOf("x".repeat(10_000)).join("")).toBe("x".repeat(10_000));
+  expect(piecesOf("short")).toEqual(["short"]);
 });

@@ -19,6 +19,7 @@ import { Diagram, LONGEST_DIAGRAM } from "./Diagram";
 import { Formula } from "./Formula";
 import { fileAddress, localFile } from "./localLink";
 import styles from "./markdown.module.css";
+import { piecesOf } from "./slices";
 
 // An agent's text is untrusted. HTML in it is left out, links open in another tab and show their
 // target, and an image is a link: nothing is fetched because of an agent's text.
@@ -100,9 +101,8 @@ function drawn(node: Nodes, depth: number): ReactNode {
     case "text":
       return <Words text={node.value} />;
     case "paragraph":
-      return (
-        <p className={node.data?.asItIs ? styles.asItIs : undefined}>{all(node.children, below)}</p>
-      );
+      if (node.data?.asItIs) return <AsItIs text={plain(node)} />;
+      return <p>{all(node.children, below)}</p>;
     case "heading": {
       const Head = `h${node.depth}` as const;
       return <Head>{all(node.children, below)}</Head>;
@@ -166,6 +166,23 @@ function drawn(node: Nodes, depth: number): ReactNode {
       return null;
   }
 }
+
+/** A text that is not parsed, in pieces: when it grows, only its last piece is laid out again. */
+function AsItIs(props: { text: string }) {
+  return (
+    <p className={styles.asItIs}>
+      {piecesOf(props.text).map((piece, index) => (
+        <Piece key={index} text={piece} />
+      ))}
+    </p>
+  );
+}
+
+const Piece = memo((props: { text: string }) => (
+  <span>
+    <Words text={props.text} />
+  </span>
+));
 
 /** Code; diagrams and formulas are drawn, except where a person decides by the text. */
 function Code({ code, language }: { code: string; language: string | undefined }): ReactNode {

@@ -83,3 +83,25 @@ function closes(line: string, fence: string): boolean {
   const found = FENCE.exec(line)?.[1];
   return found?.startsWith(fence) === true && line.trim() === found;
 }
+
+/** Letters of a piece of a text that is not parsed. */
+const PIECE = 3_000;
+
+/**
+ * A long text in pieces that end with a blank or a line, where there is one. The pieces of a text that
+ * grows stay the same, but for the last.
+ */
+export function piecesOf(text: string): string[] {
+  const pieces: string[] = [];
+  let begin = 0;
+  while (text.length - begin > PIECE) {
+    const part = text.slice(begin, begin + PIECE);
+    const line = part.lastIndexOf("\n");
+    const end = line > PIECE / 2 ? line : part.lastIndexOf(" ");
+    const next = begin + (end > 0 ? end + 1 : PIECE);
+    pieces.push(text.slice(begin, next));
+    begin = next;
+  }
+  pieces.push(text.slice(begin));
+  return pieces;
+}

@@ -1,0 +1,110 @@
+"""Measures questions in the browser: from the ask to its card, and from the click to its answer.
+
+A runner starts the fake CLI, which asks for permission again and again. The time of the ask is that
+of its event in the journal, and the page notes with the machine's clock when it has drawn the card
+and when it has drawn the answer.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import statistics
+from pathlib import Path
+
+from msgspec import Raw
+from playwright.async_api import Page
+
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.events import AskOpened
+from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.service.service import Service
+from quarterdeck.testing import fake
+
+ASKS = 30
+SESSION = "asking"
+WATCH = """() => {
+  localStorage.setItem('quarterdeck.undo', '0');
+  window.cards = {};
+  const look = () => {
+    for (const card of document.querySelectorAll('[role=log] [data-ask]')) {
+      const known = (cards[card.dataset.ask] ??= {});
+      const state = card.dataset.state === 'settled' ? 'settled' : 'open';
+      if (known[state]) continue;
+      known[state] = 1;
+      requestAnimationFrame(() => { known[state] = Date.now(); });
+    }
+  };
+  new MutationObserver(look).observe(document.body, {
+    subtree: true, childList: true, attributes: true, attributeFilter: ['data-state'],
+  });
+  document.addEventListener('click', (event) => {
+    const card = event.target.closest('[data-ask]');
+    if (card) (cards[card.dataset.ask] ??= {}).clicked = Date.now();
+  }, true);
+}"""
+ANSWERED = "count => Object.values(cards).filter((one) => one.settled > 1).length >= count"
+
+
+def _script() -> list[fake.Step]:
+    steps: list[fake.Step] = [fake.Initialize(), fake.Expect("user", timeout=120.0)]
+    for number in range(ASKS):
+        call = f"toolu_{number}"
+        given: fake.Line = {"command": f"make step-{number}"}
+        asks = fake.can_use_tool("Bash", given, f"ask-{number}")
+        request = asks["request"]
+        assert isinstance(request, dict)
+        request["tool_use_id"] = call
+        steps += [
+            fake.say(fake.assistant(fake.tool_use("Bash", given, call)), asks),
+            fake.Expect("control_response", timeout=120.0),
+            fake.say(fake.tool_result("ok", call)),
+        ]
+    return [*steps, fake.say(fake.result()), fake.Serve()]
+
+
+def _program(folder: Path) -> str:
+    folder.mkdir()
+    command = fake.fake_cli_command(_script(), folder=folder, lifetime=600.0)
+    program = folder / "claude.sh"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    program.chmod(0o755)
+    manifest = {"name": "@anthropic-ai/claude-code", "version": fake.NEWEST}
+    (folder / "package.json").write_text(json.dumps(manifest))
+    return str(program)
+
+
+async def measure_asks(folder: Path, deck: Service, page: Page) -> tuple[list[float], list[float]]:
+    """Milliseconds from each ask to its card, and from each click to the settled card."""
+    work = folder / "work"
+    work.mkdir()
+    spec = SessionSpec(
+        directory=str(work), claude=_program(folder / "cli"), env={"HOME": str(folder / "home")}
+    )
+    await page.goto(f"{deck.address}/")
+    await page.evaluate("localStorage.setItem('quarterdeck.undo', '0')")
+    await deck.hub.submit(
+        CreateSession(spec=spec, session=SESSION, prompt=Raw(b'"go"'), by="bench")
+    )
+    await page.goto(f"{deck.address}/s/{SESSION}")
+    await page.locator("[role=log]").wait_for()
+    await page.evaluate(WATCH)
+    allow = page.locator("[role=log] [data-state=open]").get_by_role("button", name="Allow once")
+    for number in range(ASKS):
+        await allow.click()
+        await page.wait_for_function(ANSWERED, arg=number + 1)
+    cards = await page.evaluate("cards")
+    asked = {
+        stored.event.ask: stored.at
+        for stored in await deck.hub.events(SESSION, after=0, limit=1000)
+        if isinstance(stored.event, AskOpened)
+    }
+    # The first one may have been there before the page looked.
+    shown = [one["open"] - asked[ask] for ask, one in cards.items() if one.get("open", 0) > 1][1:]
+    settled = [one["settled"] - one["clicked"] for one in cards.values() if "clicked" in one]
+    return shown, settled
+
+
+def medians(times: tuple[list[float], list[float]]) -> tuple[float, float]:
+    """The median of each."""
+    return statistics.median(times[0]), statistics.median(times[1])
