@@ -87,6 +87,14 @@ def test_the_agent_says_what_it_can_do() -> None:
     assert settings.has_forms(schema.ClientCapabilities(elicitation=forms))
 
 
+def test_a_session_is_in_its_folder_and_in_that_of_its_worktree() -> None:
+    tree = session(directory="/trees/one", spec=SessionSpec(directory="/work", worktree="one"))
+    assert [settings.is_in(tree, folder) for folder in ("/work/", "/trees/one", "/", "/w")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    assert settings.session_info(tree).cwd == "/trees/one"
+
+
 def test_the_tokens_of_a_turn() -> None:
     turn = TurnEnded(prompts=(), failed=False, outcome="completed", cost_usd=0)
     assert settings.usage_of(turn) is None

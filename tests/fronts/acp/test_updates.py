@@ -157,7 +157,7 @@ def test_prompts_of_others_are_shown_and_ones_own_are_not() -> None:
             assert found == []
         else:
             assert found[0]["sessionUpdate"] == "user_message_chunk"
-            assert found[0]["content"]["text"] == "look (and 1 files)"
+            assert found[0]["content"]["text"] == "look (and 1 file)"
             assert found[0]["_meta"] == {"quarterdeck": {"by": "bob"}}
 
 

@@ -151,9 +151,11 @@ class Agent:
     async def _list(self, request: schema.ListSessionsRequest) -> Reply:
         client = await self._hubs.client()
         page = await client.call(calls.sessions(request.cursor))
-        found = [settings.session_info(shape) for shape in page.sessions]
-        if request.cwd is not None:
-            found = [each for each in found if each.cwd == request.cwd]
+        found = [
+            settings.session_info(shape)
+            for shape in page.sessions
+            if request.cwd is None or settings.is_in(shape, request.cwd)
+        ]
         return Reply(
             result=_json(schema.ListSessionsResponse(sessions=found, next_cursor=page.next))
         )

@@ -275,6 +275,12 @@ def folder_of(shape: SessionShape) -> str:
     return shape.directory or shape.spec.directory
 
 
+def is_in(shape: SessionShape, folder: str) -> bool:
+    """Whether the session works in a folder, or in a worktree of it."""
+    wanted = folder.rstrip("/") or "/"
+    return wanted in {folder_of(shape), shape.spec.directory}
+
+
 def title_of(shape: SessionShape) -> str | None:
     """The session's name; None if it has none."""
     return one_line(shape.name, 200) or None

@@ -137,7 +137,7 @@ class Translator:
             case story.Prompt(id=id_) if id_ and self._is_own(id_):
                 return []
             case story.Prompt(text=text, by=by, others=others):
-                more = f" (and {others} files)" if others else ""
+                more = f" (and {others} file{'s' if others > 1 else ''})" if others else ""
                 return [_said_by_user(text + more, by)]
             case story.Answer(inner=False, text=text):
                 return self._written(text, thinking=False)
