@@ -17,6 +17,8 @@ from support.browser import Screen
 from support.scenes import bash
 
 LARGEST = 150_000
+FONTS = 95_000
+"""Beside that: one file for text and one for code. Text is shown before they have come."""
 _IN_PAGE = re.compile(r'(?:src|href)="/([^"]+)"')
 _IMPORTS = re.compile(
     r'(?:^|[;}\s])(?:import|export)\b[^;()]*?from\s*"\./([^"]+)"|import"\./([^"]+)"'
@@ -46,6 +48,11 @@ def test_the_first_view_is_light() -> None:
     assert {file.suffix for file in files} >= {".html", ".js", ".css"}
     sizes = {file.name: len(gzip.compress(file.read_bytes())) for file in files}
     assert sum(sizes.values()) < LARGEST, sizes
+    sheets = "".join(file.read_text() for file in files if file.suffix == ".css")
+    assert "font-display:swap" in sheets
+    fonts = {font.name: font.stat().st_size for font in deck.glob("assets/*-latin-wght-*.woff2")}
+    assert len(fonts) == 2
+    assert sum(fonts.values()) < FONTS, fonts
 
 
 @pytest.mark.anyio

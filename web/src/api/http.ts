@@ -1,6 +1,7 @@
 // Requests to the hub. Every failure is an `ApiError` with the hub's own words, or says that the hub
 // cannot be reached.
 import { forgetTyped } from "../state/drafts";
+import { text } from "../text";
 import { forgetPageKey, keyHeaders } from "./pageKey";
 import type { Problem } from "./types";
 
@@ -34,7 +35,7 @@ async function request(method: string, path: string, body?: unknown): Promise<Re
   try {
     response = await fetch(path, init);
   } catch {
-    throw new ApiError("unreachable", "The hub cannot be reached.", 0);
+    throw new ApiError("unreachable", text.states.errors.unreachable, 0);
   }
   if (response.ok) return response;
   throw await errorIn(response);
@@ -44,7 +45,11 @@ async function errorIn(response: Response): Promise<ApiError> {
   try {
     return toApiError((await response.json()) as Problem);
   } catch {
-    return new ApiError("unreadable", `The hub answered ${response.status}.`, response.status);
+    return new ApiError(
+      "unreadable",
+      text.states.errors.unreadable(response.status),
+      response.status,
+    );
   }
 }
 

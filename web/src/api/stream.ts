@@ -2,6 +2,8 @@
 //
 // Knows frames and sequence numbers, and not what events mean. It hands on each event once and in
 // order: events that the hub sends again after a reconnect are left out here.
+
+import { text } from "../text";
 import { ApiError, toApiError } from "./http";
 import { keyProtocols } from "./pageKey";
 import type {
@@ -116,7 +118,7 @@ export class Stream {
     if (one && byteLength(one.frame) > this.frameBytes) {
       this.pending.delete(id);
       const limit = `${Math.floor(this.frameBytes / 2 ** 20)} MB`;
-      one.reject(new ApiError("too_large", `Too large: the hub takes up to ${limit}.`, 413));
+      one.reject(new ApiError("too_large", text.states.errors.tooLarge(limit), 413));
     } else if (one) this.socket?.send(one.frame);
   }
 
@@ -125,7 +127,7 @@ export class Stream {
     for (const [id, one] of this.pending) {
       if (one.key !== key) continue;
       this.pending.delete(id);
-      one.reject(new ApiError("withdrawn", "The command was withdrawn.", 0));
+      one.reject(new ApiError("withdrawn", text.states.errors.withdrawn, 0));
     }
   }
 

@@ -3,7 +3,8 @@ import { useEffect, useState } from "react";
 import { ApiError, errorText, get } from "../api/http";
 import type { components } from "../api/schema";
 import type { AskOpened } from "../api/types";
-import { plural } from "../ui/format";
+import { lookup } from "../state/lookup";
+import { text } from "../text";
 import { lineCount } from "../ui/marks";
 
 export type SeenFile = components["schemas"]["SeenFile"];
@@ -59,22 +60,14 @@ export function withFile(before: CurrentFile, file: SeenFile): CurrentFile {
   return { file, changed: known !== undefined };
 }
 
-const WHY: Record<string, string> = {
-  binary: "it is not a text",
-  too_large: "it is too large",
-  link: "it is a link, which is not followed",
-  other: "it is no readable file",
-  outside: "it is outside of the session's folder",
-};
+const words = text.states.replaces;
 
 /** What happens to the file, in words. */
 export function replacementText({ file, error }: CurrentFile, after: string): string {
-  if (error !== undefined)
-    return `This replaces the whole file, if there is one. It cannot be shown: ${error}`;
-  if (!file) return "This replaces the whole file, if there is one. Reading it …";
-  if (file.state === "missing") return "This creates a new file.";
-  if (file.state !== "text")
-    return `This replaces the whole file. What is in it now cannot be shown: ${WHY[file.state] ?? file.state}.`;
-  if (file.text === after) return "This leaves the file as it is.";
-  return `This replaces the whole file of ${plural(lineCount(file.text ?? ""), "line")}; the lines that differ are marked.`;
+  if (error !== undefined) return words.unknown(error);
+  if (!file) return words.reading;
+  if (file.state === "missing") return words.creates;
+  if (file.state !== "text") return words.hidden(lookup(words.why, file.state) ?? file.state);
+  if (file.text === after) return words.same;
+  return words.differs(lineCount(file.text ?? ""));
 }

@@ -1,6 +1,7 @@
 // What a session does right now, in a few words, with the time since when. Pure.
 import type { Session } from "../api/types";
-import { clock, moment, plural } from "../ui/format";
+import { text } from "../text";
+import { clock, moment } from "../ui/format";
 import { lookup } from "./lookup";
 import { stateOf, type Tone } from "./sessionStates";
 
@@ -21,7 +22,7 @@ export function doingOf(session: Session, unread: boolean): Doing {
   const { label, tone, busy } = stateOf(session.state);
   if (session.state === "rate_limited") return { label: limitText(session), tone };
   if (session.budgets.length > 0 && session.state !== "waiting" && !busy)
-    return { label: "budget spent", tone: "wait" };
+    return { label: words.budgetSpent, tone: "wait" };
   if (session.state === "working") return working(session);
   if (session.state === "idle") return idle(session, unread);
   return { label, tone };
@@ -30,10 +31,12 @@ export function doingOf(session: Session, unread: boolean): Doing {
 function working({ holds, since: began }: Session): Doing {
   // The last call of the main agent; while a subagent works, that is the call that started it.
   const tool = holds.tools.findLast((one) => !one.agent) ?? holds.tools.at(-1);
-  if (!tool) return { label: "working", tone: "work", since: began };
+  if (!tool) return { label: words.sessions.working, tone: "work", since: began };
   const since = tool.since || began;
-  return { label: "working", tone: "work", what: tool.title || tool.tool, since };
+  return { label: words.sessions.working, tone: "work", what: tool.title || tool.tool, since };
 }
+
+const words = text.states;
 
 /** Problems of a turn that a login solves, in the CLI's codes. */
 const LOGIN = new Set([
@@ -43,10 +46,10 @@ const LOGIN = new Set([
   "cloud_credential_error",
 ]);
 const PROBLEMS: Record<string, Doing> = {
-  interrupted: { label: "interrupted", tone: "idle" },
-  billing_error: { label: "failed: billing", tone: "bad" },
-  account_on_hold: { label: "failed: account on hold", tone: "bad" },
-  overloaded: { label: "failed: overloaded", tone: "bad" },
+  interrupted: { label: words.interrupted, tone: "idle" },
+  billing_error: { label: words.billing, tone: "bad" },
+  account_on_hold: { label: words.onHold, tone: "bad" },
+  overloaded: { label: words.overloaded, tone: "bad" },
 };
 
 /** How the last turn failed; undefined if it did not. */
@@ -54,10 +57,10 @@ function failure({ last_turn: last, machine }: Session): Doing | undefined {
   if (!last?.failed) return undefined;
   const problem = last.problem ?? "";
   if (LOGIN.has(problem)) {
-    const where = machine && machine !== "local" ? `on ${machine}` : "on the hub's machine";
-    return { label: "needs login", tone: "bad", hint: `Run claude ${where}, and type /login.` };
+    const where = machine && machine !== "local" ? words.onMachine(machine) : words.onHub;
+    return { label: words.needsLogin, tone: "bad", hint: words.loginHint(where) };
   }
-  return lookup(PROBLEMS, problem) ?? { label: "failed", tone: "bad" };
+  return lookup(PROBLEMS, problem) ?? { label: words.failed, tone: "bad" };
 }
 
 function idle(session: Session, unread: boolean): Doing {
@@ -66,11 +69,13 @@ function idle(session: Session, unread: boolean): Doing {
   const oldest = Math.min(...tasks.map((task) => task.since ?? Number.POSITIVE_INFINITY));
   if (tasks.length) {
     const since = Number.isFinite(oldest) && oldest > 0 ? { since: oldest } : {};
-    return { label: `${plural(tasks.length, "task")} in background`, tone: "work", ...since };
+    return { label: words.inBackground(tasks.length), tone: "work", ...since };
   }
   const failed = failure(session);
   if (failed) return failed;
-  return unread ? { label: "done", tone: "good" } : { label: "idle", tone: "idle" };
+  return unread
+    ? { label: words.done, tone: "good" }
+    : { label: words.sessions.idle, tone: "idle" };
 }
 
 /** In ms. A time of day alone tells nothing about a later day. */
@@ -81,9 +86,9 @@ function limitText({ holds }: Session, now = Date.now()): string {
   const until = holds.limits
     .filter((limit) => limit.status === "rejected" && limit.resets_at)
     .map((limit) => limit.resets_at ?? 0);
-  if (!until.length) return "limit reached";
+  if (!until.length) return words.limitReached;
   const end = Math.max(...until);
-  return `limit until ${end - now < DAY ? clock(end) : moment(end)}`;
+  return words.limitUntil(end - now < DAY ? clock(end) : moment(end));
 }
 
 /** How much of the to-do list is done: "2/4"; nothing without a list. */

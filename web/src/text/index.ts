@@ -22,6 +22,7 @@ import { search } from "./en/search";
 import { session } from "./en/session";
 import { sessions } from "./en/sessions";
 import { settings } from "./en/settings";
+import { states } from "./en/states";
 import { story } from "./en/story";
 import { usage } from "./en/usage";
 
@@ -44,6 +45,7 @@ export const text = {
   session,
   sessions,
   settings,
+  states,
   story,
   usage,
 };

@@ -1,6 +1,8 @@
 // Uncaught errors: of event handlers and of promises. They are shown on the page, where a person
 // would otherwise see that nothing happens and not know why.
+
 import { ApiError, errorText } from "../api/http";
+import { text as catalogue } from "../text";
 
 export interface PageError {
   text: string;
@@ -30,10 +32,10 @@ export function subscribePageErrors(listener: () => void): () => void {
 
 /** Show an error; one that is shown already is counted. */
 export function report(error: unknown): void {
-  const words = errorText(error) || "unknown error";
+  const words = errorText(error) || catalogue.app.unknownError;
   if (HARMLESS.test(words)) return;
   // The hub's refusals have their own words; everything else is a bug of this page.
-  const text = error instanceof ApiError ? words : `Error in this page: ${words}`;
+  const text = error instanceof ApiError ? words : catalogue.states.errors.inPage(words);
   const before = errors.find((one) => one.text === text);
   const others = errors.filter((one) => one !== before);
   set([...others, { text, count: (before?.count ?? 0) + 1 }].slice(-MOST));

@@ -1,5 +1,7 @@
 // Web Push for this browser: the worker in `/sw.js` and its subscription, which is registered with the hub.
+
 import { get, post, remove } from "../api/http";
+import { text as words } from "../text";
 
 const WORKER = "/sw.js";
 const KINDS = "quarterdeck.push.kinds";
@@ -33,11 +35,10 @@ export async function choosePushButtons(on: boolean, pushes: boolean): Promise<v
 
 /** Why this browser cannot receive pushes; empty when it can. */
 export function pushBlocker(): string {
-  if (!window.isSecureContext) return "Web Push needs https, or a hub on localhost.";
+  if (!window.isSecureContext) return words.states.push.needsHttps;
   if (!("serviceWorker" in navigator) || !("PushManager" in window))
-    return "This browser does not support Web Push. On an iPhone, add Quarterdeck to the home screen first.";
-  if (Notification.permission === "denied")
-    return "The browser blocks notifications from this site.";
+    return words.states.push.notSupported;
+  if (Notification.permission === "denied") return words.states.push.blocked;
   return "";
 }
 
@@ -46,7 +47,7 @@ export async function subscribe(): Promise<void> {
   const blocker = pushBlocker();
   if (blocker) throw new Error(blocker);
   if ((await Notification.requestPermission()) !== "granted")
-    throw new Error("The browser blocks notifications from this site.");
+    throw new Error(words.states.push.blocked);
   await navigator.serviceWorker.register(WORKER);
   const { pushManager } = await navigator.serviceWorker.ready;
   const key = decodeBase64Url((await get<{ key: string }>("/api/push")).key);
@@ -61,7 +62,7 @@ export async function subscribe(): Promise<void> {
       applicationServerKey: key,
     });
   } catch {
-    throw new Error("The push service of this browser cannot be reached.");
+    throw new Error(words.states.push.serviceAway);
   }
   const { endpoint, keys } = subscription.toJSON();
   await post("/api/push/subscriptions", {

@@ -130,6 +130,11 @@ export function Edit({ files, onSaved }: { files: readonly string[]; onSaved: ()
           >
             {words.reload}
           </button>
+          {file && !file.version && !draft && (
+            <button type="button" onClick={() => write(words.example)}>
+              {words.start}
+            </button>
+          )}
         </div>
       </section>
       <Samples draft={draft} />

@@ -113,6 +113,26 @@ export const policy = {
     text: "Rules (TOML)",
     path: (path: string) => `Saved to ${path}`,
     newFile: "This file does not exist yet.",
+    start: "Start with an example",
+    example: `# What agents may do without a question, and what they may not do at all.
+
+[[rule]]
+name = "tests run without a question"
+verdict = "allow"
+command = ["npm test", "pytest"]
+
+[[rule]]
+name = "no force pushes"
+verdict = "deny"
+command = "git push"
+flags = ["--force", "-f"]
+message = "Push to a branch of your own, and open a pull request."
+
+[[rule]]
+name = "ask before secrets are read"
+verdict = "ask"
+path = "**/.env"
+`,
     check: "Check",
     save: "Save and put in force",
     reload: "Load again",
