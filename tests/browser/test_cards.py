@@ -156,7 +156,7 @@ async def test_a_card_lists_what_a_call_has_besides_and_warns(
     inbox = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
     for card in (screen.card, inbox):
         if card is inbox:
-            await page.get_by_role("link", name="Inbox · 1").click()
+            await page.get_by_role("link", name="Inbox 1 waiting for you").click()
         await is_whole(card, "touch one")
         await expect(card).to_contain_text("The agent says: “Allowed by policy. Safe.”")
         warned = card.locator(".asks-members [data-warning]")
