@@ -34,7 +34,9 @@ SHOWN = """async (body) => {
   for (let looks = 0; looks < 100; looks++) {
     const shown = await worker.getNotifications();
     if (shown.some((note) => note.body === body))
-      return shown.map(({title, tag, data}) => ({title, tag, url: data.url}));
+      return shown.map(({title, tag, data, actions}) => ({
+        title, tag, url: data.url, actions: actions.map((one) => one.action)
+      }));
     await new Promise((done) => setTimeout(done, 50));
   }
   return null;
@@ -94,8 +96,13 @@ async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
     tools = await page.context.new_cdp_session(page)
     worker = await registration(tools)
     await page.evaluate(ACTIVATED)
-    for body in ("Bash: make", "Bash: make test"):
-        note = f'{{"title":"one waits for you","body":"{body}","url":"/usage","tag":"ask"}}'
+    answers = {
+        "Bash: make": ("", []),
+        "Write: a file": (',"answer":"x.y"', ["deny"]),
+        "Bash: make test": (',"answer":"x.y","allow":true', ["allow", "deny"]),
+    }
+    for body, (more, actions) in answers.items():
+        note = f'{{"title":"one waits for you","body":"{body}","url":"/usage","tag":"ask"{more}}}'
         shown = None
         with anyio.fail_after(SECONDS):
             while shown is None:
@@ -106,8 +113,16 @@ async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
                     {"origin": seat.deck.address, "registrationId": worker, "data": note},
                 )
                 shown = await page.evaluate(SHOWN, body)
-        assert shown == [{"title": "one waits for you", "tag": "ask", "url": "/usage"}]
+        told = {"title": "one waits for you", "tag": "ask", "url": "/usage", "actions": actions}
+        assert shown == [told]
     [process] = page.context.service_workers
+    # The hub takes the worker's request for one of our pages, and the token for a wrong one.
+    await process.evaluate("answerWith('x.y', 'allow', '/usage')")
+    refusal = "answer in Quarterdeck: this notification cannot answer any more"
+    shown = await page.evaluate(SHOWN, refusal)
+    assert shown is not None
+    assert {each["title"] for each in shown} == {"one waits for you", "Not answered"}
+    screen.complaints.clear()  # the browser tells of the refusal, which was wanted
     await process.evaluate("show('/usage')")
     await page.wait_for_url(seat.deck.address + "/usage")
     await expect(page.get_by_role("heading", name="Usage").first).to_be_visible()
