@@ -6,7 +6,8 @@ it has then. After that text streams in, given to the hub at 200 deltas a second
 tasks are measured that keep the page from answering, how much of the time its main thread is busy,
 and whether anything moves that was in its place. It streams into a short text, and then into a
 paragraph of 65 kB. At last a phone opens the session: a processor four times as slow, slow 4G, and
-nothing in its cache; and questions are answered (`deck_asks`).
+nothing in its cache; and questions are answered (`deck_asks`);
+and changes are reviewed (`deck_changes`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from playwright.async_api import CDPSession, Page, async_playwright
 
 from bench import lines
 from bench.deck_asks import measure_asks, medians
+from bench.deck_changes import measure_changes
 from quarterdeck.fronts.http import Listen, Role, login_link
 from quarterdeck.hub.api import Deltas
 from quarterdeck.journal.sqlite import SqliteJournal
@@ -49,6 +51,7 @@ DELTAS, SECONDS = 200, 10
 FRAMES = 600
 GOAL_PAINT_MS = 500
 GOAL_TASK_MS = 100
+GOAL_DIFF_MS = 300
 GOAL_ASK_MS = 50
 GOAL_PHONE_MS = 4000
 PARAGRAPH = 65_000
@@ -154,6 +157,11 @@ async def _measure(folder: Path, deck: Service, page: Page, rounds: int) -> None
     shown, settled = medians(await measure_asks(folder, deck, page))
     _row("ask to card, median", shown, f"ms, wanted {GOAL_ASK_MS}")
     _row("click to settled, median", settled, f"ms, wanted {GOAL_ASK_MS}")
+    reviewed = await measure_changes(folder, deck, page, rounds)
+    _row("200 changed files, 10,000 lines: opened", reviewed.opened, f"ms, wanted {GOAL_DIFF_MS}")
+    _row("  the next file", reviewed.next_file, "ms")
+    _row("  one file of 10,000 changed lines", reviewed.long_file, "ms")
+    _row("  frame while it is scrolled, 95th perc.", _percentile(reviewed.frames), "ms")
 
 
 def _print_stream(into: str, streamed: Streamed) -> None:

@@ -63,9 +63,10 @@ def _script() -> list[fake.Step]:
     return [*steps, fake.say(fake.result()), fake.Serve()]
 
 
-def _program(folder: Path) -> str:
+def fake_program(folder: Path, script: list[fake.Step]) -> str:
+    """A program that plays this script as a CLI."""
     folder.mkdir()
-    command = fake.fake_cli_command(_script(), folder=folder, lifetime=600.0)
+    command = fake.fake_cli_command(script, folder=folder, lifetime=600.0)
     program = folder / "claude.sh"
     program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     program.chmod(0o755)
@@ -79,7 +80,9 @@ async def measure_asks(folder: Path, deck: Service, page: Page) -> tuple[list[fl
     work = folder / "work"
     work.mkdir()
     spec = SessionSpec(
-        directory=str(work), claude=_program(folder / "cli"), env={"HOME": str(folder / "home")}
+        directory=str(work),
+        claude=fake_program(folder / "cli", _script()),
+        env={"HOME": str(folder / "home")},
     )
     await page.goto(f"{deck.address}/")
     await page.evaluate("localStorage.setItem('quarterdeck.undo', '0')")

@@ -24,6 +24,7 @@ from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.fronts.schedules.scheduler import Scheduler
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.cli_access import CliAccess
+from quarterdeck.hub.reviews import ReviewService
 from quarterdeck.hub.worktrees import WorktreeService
 from quarterdeck.journal.chain import ACCESS
 from quarterdeck.protocol.events import Noted
@@ -132,6 +133,7 @@ async def front(
     static: Path | None = None,
     deck: SmallDeck | None = None,
     worktree_service: WorktreeService | None = None,
+    reviews: ReviewService | None = None,
     push: Pushing | None = None,
     scheduling: bool = False,
     connections: ConnectionLimits | None = None,
@@ -164,6 +166,7 @@ async def front(
         pace=pace or PATIENT,
         history_service=past,
         worktree_service=worktree_service,
+        reviews=reviews,
         pushing=push,
         scheduling=scheduler if scheduling else None,
         limits=requests,
