@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -135,6 +137,15 @@ async def test_errors_are_both_the_sdks_and_ours(cli: Path, tmp_path: Path) -> N
     for path, kind in ((plain, CLIConnectionError), (tmp_path / "none", CLINotFoundError)):
         with pytest.raises(kind):
             await ask(ClaudeAgentOptions(cli_path=path))
+
+
+@pytest.mark.usefixtures("installed")
+async def test_the_cli_runs_as_the_user_that_is_named(cli: Path) -> None:
+    me = pwd.getpwuid(os.getuid()).pw_name
+    messages = await ask(ClaudeAgentOptions(cli_path=cli, user=me, stderr=lambda _: None))
+    assert isinstance(messages[-1], ResultMessage)
+    with pytest.raises(CLIConnectionError, match="no-such-user"):
+        await ask(ClaudeAgentOptions(cli_path=cli, user="no-such-user"))
 
 
 async def _read(transport: DefaultTransport) -> None:

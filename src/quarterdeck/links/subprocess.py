@@ -112,7 +112,7 @@ class SubprocessLink(Closing):
                     start_new_session=True,
                     preexec_fn=processes.die_with_parent if dies_with_us else None,
                 )
-            except (OSError, ValueError, SubprocessError) as error:
+            except (OSError, ValueError, SubprocessError, LookupError) as error:  # (of the user)
                 raise _launch_error(command, error) from error
         link = cls(pipes, mark, steps)
         try:
@@ -277,4 +277,5 @@ def _launch_error(command: Sequence[str], error: Exception) -> LaunchError:
         case errno.ENOEXEC:
             return LaunchError(f"{program} could not be started: it cannot run on this machine")
         case _:
-            return LaunchError(f"{program} could not be started: {error}")
+            said = error.args[0] if isinstance(error, LookupError) and error.args else error
+            return LaunchError(f"{program} could not be started: {said}")
