@@ -69,6 +69,18 @@ def test_a_reader_that_joins_gets_the_text_so_far_and_no_part_twice() -> None:
     ]
 
 
+def test_a_message_of_which_live_text_was_missed_is_told_when_it_is_complete() -> None:
+    told = Translator(known())
+    told.live(live("the beg"))
+    told.miss_live()
+    assert told.live(live("d the end")) == []
+    assert words(told.event(assistant(text("the beginning and the end")))) == [
+        ("agent_message_chunk", "inning and the end")
+    ]
+    other = Deltas(session="s1", message="m2", text="next", block=0)
+    assert words(told.live(Live(deltas=(other,)))) == [("agent_message_chunk", "next")]
+
+
 def test_thoughts_are_told_as_such_and_those_of_subagents_are_not() -> None:
     told = Translator(known())
     assert words(told.live(live("hm", thinking=True))) == [("agent_thought_chunk", "hm")]

@@ -27,6 +27,7 @@ class Backlog:
     def __init__(self, after: int) -> None:
         self.told = after
         """The number of the last event that was taken out."""
+        self._came = after
         self._items: deque[Item] = deque()
         self._bytes = 0
         self._bell = anyio.Event()
@@ -34,7 +35,12 @@ class Backlog:
         """Events were dropped: those after `told` are to be read from the hub."""
 
     def events(self, shapes: tuple[EventShape, ...]) -> None:
-        """Events came."""
+        """Events came, each once."""
+        if shapes[0].seq <= self._came:
+            # Another journal has taken the place of the old one: its numbers begin anew.
+            self._items.clear()
+            self._bytes, self.missed, self.told = 0, False, shapes[0].seq - 1
+        self._came = shapes[-1].seq
         for shape in shapes:
             self._put(shape, _size(shape))
 

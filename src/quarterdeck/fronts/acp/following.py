@@ -172,6 +172,7 @@ class OpenSession:
     async def _read_missed(self) -> None:
         """The editor was too slow for what is kept: read on from the hub."""
         self._backlog.begin_reading()
+        self._translator.miss_live()
         try:
             cursor: int | None = self._backlog.told
             while cursor is not None:

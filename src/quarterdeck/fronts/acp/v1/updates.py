@@ -65,6 +65,9 @@ class Translator:
         self._story = story.StoryFold()
         self._edits: set[str] = set()
         self._live: dict[tuple[str, int], _Written] = {}
+        self._missed = False
+        self._broken: str | None = None
+        """A message of whose live text a part was missed."""
 
     # --- what holds ------------------------------------------------------------------------------
 
@@ -194,7 +197,15 @@ class Translator:
                 found.append(_chunk(text, thinking=delta.thinking))
         return found
 
+    def miss_live(self) -> None:
+        """Live text was missed: the message that is being generated is told when it is complete."""
+        self._missed = True
+
     def _new_in(self, delta: Deltas, *, whole: bool) -> str:
+        if self._missed:
+            self._missed, self._broken = False, delta.message
+        if delta.message == self._broken:
+            return ""
         key = (delta.message, delta.block)
         written = self._live.setdefault(key, _Written(delta.thinking))
         if not whole:
