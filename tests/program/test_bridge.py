@@ -26,7 +26,7 @@ from quarterdeck.program.bridge import Bridge
 from quarterdeck.program.hub_link import HubLink, Patience
 from quarterdeck.protocol import runner_frames as frames
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, RawAnswer, StopSession
-from quarterdeck.protocol.events import Noted
+from quarterdeck.protocol.events import Noted, PromptQueued
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import PROTOCOL, Program, program_session
 from quarterdeck.runner.hublink import Hub as HubPlace
@@ -50,9 +50,18 @@ INITIALIZE = {
 }
 PROMPT = {"type": "user", "message": {"role": "user", "content": "hello"}, "session_id": ""}
 ALLOW = {"behavior": "allow", "updatedInput": {"command": "ls"}}
+TAKEN = {
+    "type": "user",
+    "message": {"role": "user", "content": "hello"},
+    "isReplay": True,
+    "uuid": "$uuid",
+    "session_id": "$session_id",
+    "parent_tool_use_id": None,
+}
 ASKS: tuple[Step, ...] = (
     fake.Initialize(),
     fake.Expect("user"),
+    fake.say(TAKEN),
     fake.say(fake.can_use_tool("Bash", {"command": "ls"})),
     fake.Expect("control_response"),
     fake.say(fake.assistant("done"), fake.result("done")),
@@ -225,6 +234,10 @@ async def test_the_programs_answer_is_one_by_the_program_and_the_end_is_told(wor
         await _ended(program)
         assert program.code == 0
         view = await world.view(lambda view: view.state == "ended")
+        events = [each.event for each in await hub.events(view.session)]
+        (prompt,) = [each for each in events if isinstance(each, PromptQueued)]
+        assert (prompt.by, bytes(prompt.content)) == ("program a program", b'"hello"')
+        assert view.unsent == ()
         assert (view.name, view.spec.directory) == ("a program", str(world.folder))
         (decided,) = [each.event for each in await hub.audit() if hasattr(each.event, "by")][-1:]
         assert getattr(decided, "by", "") == "program nightly"

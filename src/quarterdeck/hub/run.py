@@ -32,6 +32,7 @@ from quarterdeck.hub.permissions.context import NO_RULING, CallQuestion, Ruling
 from quarterdeck.hub.permissions.edits import Edit
 from quarterdeck.hub.permissions.gate import as_hook
 from quarterdeck.hub.permissions.open_asks import PLAN, AskFactory
+from quarterdeck.hub.program_prompts import program_prompts
 from quarterdeck.hub.run_state import LineReport, RunState
 from quarterdeck.hub.sandbox_hints import hints, refused_host
 from quarterdeck.hub.supervision.meter import Meter
@@ -343,6 +344,9 @@ class Run:
         endings: list[tuple[str, Ending]] = []
         self.record(report.switched, at)
         self._record_peers(message, at)
+        if self.state.program:
+            known = self.state.turns.uuids
+            self.record(program_prompts(self.run, message, known, self.spec.name or ""), at)
         for event in report.events:
             match event:
                 case RequestEnded(request_id=request_id, subtype=subtype, ending=ending):

@@ -26,7 +26,7 @@ from quarterdeck.hub.permissions.answers import reply_to
 from quarterdeck.hub.permissions.edits import Edit, edited_call
 from quarterdeck.hub.permissions.gate import Earlier, PermissionGate
 from quarterdeck.hub.permissions.open_asks import OpenAsks
-from quarterdeck.hub.ports import DIALLED
+from quarterdeck.hub.ports import DIALLED, PROGRAM
 from quarterdeck.hub.status import StatusTracker
 from quarterdeck.hub.supervision.meter import Meter
 from quarterdeck.hub.supervision.watchdog import UNSTOPPABLE, Watch
@@ -138,6 +138,8 @@ class RunState:
         """What the session's view says that holds; set from there on a restart."""
         self.dialled = False
         """Whether its CLI dialled the hub: it repeats what it said when it dials again."""
+        self.program = False
+        """Whether a program has started its CLI, and prompts it without the hub."""
         self.unknown_place = False
         """Whether the directory of its CLI is still unknown."""
         self.at_root = False
@@ -297,6 +299,7 @@ class RunState:
                 self.gate.wrote_before(event.written)
                 self.at_root = event.at_root
                 self.dialled = self.unknown_place = event.machine == DIALLED
+                self.program = event.machine == PROGRAM
             case RunStarted(version=version, directory=directory):
                 known = Version.parse(version) if version else None
                 self.peer.version = known or self.peer.version

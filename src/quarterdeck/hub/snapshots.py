@@ -38,7 +38,7 @@ from quarterdeck.wire.peer import Peer, PeerState
 
 log = logging.getLogger(__name__)
 
-FORM = 1
+FORM = 2
 """Changes with the state of a run and with the meaning of events for it, between two releases."""
 VERSION = f"{__version__}/{FORM}"
 """Snapshots of another version are ignored."""
@@ -109,6 +109,7 @@ class _State(Value):
     heard: RecentIds
     peers: RecentIds
     dialled: bool
+    program: bool
     unknown_place: bool
     at_root: bool
     stopped_at: int
