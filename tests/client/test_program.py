@@ -65,6 +65,10 @@ async def test_a_hub_that_is_killed_in_the_midst_of_a_query_is_a_pause(
         plugin_dirs=(plugin(tmp_path / "plugin"),),
         setting_sources=(),
         include_hook_events=True,
+        session_mirror=True,
+        agent_progress_summaries=True,
+        skills=("deckhand:scrub",),
+        extra_args={"debug": None},
         fallback_model="haiku",
     )
     await deck.serve()

@@ -102,18 +102,16 @@ PLAIN = (
 async def test_the_examples_of_the_guide_run(
     deck: ServedDeck, tmp_path: Path, processes: Processes
 ) -> None:
-    deck.command.play_fake(fake.Initialize(), *PLAIN, fake.Serve())
-    cli = Path(deck.command.env["QUARTERDECK_CLAUDE"])
-    plain = cli.read_text()
-    deck.command.play_fake(fake.Initialize(), *TURN, fake.Serve())
-    asking = Path(deck.command.env["QUARTERDECK_CLAUDE"]).read_text()
+    asking, plain = (made_cli(deck, *turn) for turn in (TURN, PLAIN))
+    cli = tmp_path / "claude"
     deck.command.env["QUARTERDECK_CLAUDE"] = str(cli)
+    use_cli(cli, plain)
     await deck.serve()
     examples = page("docs/how-to/drive-the-hub-from-python.md").blocks("python")
     printed: list[str] = []
     # The second one again: it is idempotent, as the guide says.
     for number in (0, 1, 1, 2, 3, 4):
-        cli.write_text(asking if number == 1 else plain)
+        use_cli(cli, asking if number == 1 else plain)
         program = tmp_path / f"example{number}.py"
         program.write_text(examples[number].code)
         printed.append(await output_of(program, deck, processes))
@@ -133,6 +131,18 @@ async def test_the_examples_of_the_guide_run(
     assert b"Not at night." in bytes(answered.answer)
     assert len(examples) == 5
     await deck("stop")
+
+
+def made_cli(deck: ServedDeck, *turn: fake.Step) -> Path:
+    """A fake CLI that plays one turn."""
+    deck.command.play_fake(fake.Initialize(), *turn, fake.Serve())
+    return Path(deck.command.env["QUARTERDECK_CLAUDE"])
+
+
+def use_cli(place: Path, cli: Path) -> None:
+    """Have the next session start this CLI."""
+    place.unlink(missing_ok=True)
+    place.symlink_to(cli)
 
 
 async def output_of(program: Path, deck: ServedDeck, processes: Processes) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
 from quarterdeck.hub.hub import Hub
 from quarterdeck.protocol.commands import CreateSession, ForkSession
-from quarterdeck.protocol.events import TurnEnded
+from quarterdeck.protocol.events import Decided, TurnEnded
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.transcripts.layout import project_folder_name
 from support import lines
@@ -137,3 +137,29 @@ async def test_what_only_initialize_can_say_is_in_it(deck: tuple[Hub, TestMachin
         if line.get("request", {}).get("subtype") == "initialize"
     ]
     assert (greeting["skills"], greeting["agentProgressSummaries"]) == (["review"], True)
+
+
+async def test_an_agent_cannot_change_what_its_cli_is_started_with(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    spec = replace(
+        SPEC,
+        plugin_dirs=("/work/plugin",),
+        system_prompt_file="/work/prompt.md",
+        skip_permissions=True,
+        auto_approve=("Write",),
+    )
+    session = (await hub.submit(CreateSession(spec=spec, prompt=Raw(b'"go"')))).session
+    (run,) = machines.runs
+    await run.greet()
+    await run.take_prompt()
+    for number, path in enumerate(("/work/plugin/hooks/h.json", "/work/prompt.md", "/work/x")):
+        tool_input = {"file_path": path, "content": "evil"}
+        await run.say(lines.asks_permission(f"q{number}", "Write", **tool_input))
+    verdicts = [
+        (each.event.verdict, each.event.by)
+        for each in await hub.audit(session=session)
+        if isinstance(each.event, Decided)
+    ]
+    assert verdicts == [("deny", "policy"), ("deny", "policy"), ("allow", "policy")]

@@ -185,7 +185,7 @@ class SmallDeck:
                 if view.run is not None:
                     raise Conflict("running", "the session runs")
                 return [ev.RunStarting(run=new_id(), machine="here")]
-            case cmd.Interrupt() | cmd.Control():
+            case cmd.Interrupt() | cmd.Control() | cmd.RewindSession():
                 return [ev.Noted(level="info", text="told the CLI")]
             case cmd.SendPrompt(prompt=prompt, content=content, by=by):
                 if prompt in view.prompts:

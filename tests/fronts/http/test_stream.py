@@ -83,6 +83,22 @@ async def test_all_are_followed_and_some_from_their_number(hub: Front) -> None:
     assert numbers(events, other) == [4]
 
 
+# F8
+async def test_all_are_followed_after_a_position_of_this_journal_only(hub: Front) -> None:
+    one, other = await hub.deck.have_session(), await hub.deck.have_session()
+    epoch, position = hub.deck.epoch, hub.deck.position
+    async with hub.stream() as talk:
+        for after, of in ((1, "another"), (1, None), (position + 1, epoch)):
+            answer = await talk.follow(all=True, after=after, epoch=of)
+            assert (answer["t"], answer["all"]) == ("following", False)
+        assert (await talk.follow(all=True, after=2, epoch=epoch))["all"] is True
+        await hub.deck.say(one, "new")
+        events = await talk.events(position - 2 + 1)
+    assert [event["position"] for event in events] == list(range(3, position + 2))
+    assert numbers(events, one) == [3, 4]
+    assert numbers(events, other) == [1, 2, 3]
+
+
 # F4
 @pytest.mark.parametrize(
     ("after", "epoch", "reason"),
