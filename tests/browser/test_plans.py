@@ -56,7 +56,7 @@ async def test_a_plan_is_commented_on_sent_back_and_then_done(
     await seat.send(session, call, "done as planned")
     # Nothing is shown twice: beside the open session, the list has only a number.
     await expect(screen.page.get_by_role("button", name="Approve, accept edits")).to_have_count(1)
-    await expect(screen.page.get_by_role("link", name="Inbox · 1")).to_be_visible()
+    await expect(screen.page.get_by_role("link", name="Inbox 1 waiting for you")).to_be_visible()
     await screen.page.set_viewport_size({"width": 390, "height": 844})
     await screen.shot("plan-phone")
     await screen.check_access()
