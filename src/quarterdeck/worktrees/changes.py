@@ -13,8 +13,14 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.domain.structs import Value
-from quarterdeck.protocol.machine_requests import Against, Changes, FileChange, SeeChanges
-from quarterdeck.worktrees.git import Git
+from quarterdeck.protocol.machine_requests import (
+    Against,
+    Changes,
+    FileChange,
+    SeeChanges,
+    SeeFileChange,
+)
+from quarterdeck.worktrees.git import Git, both
 from quarterdeck.worktrees.scratch import list_untracked, scratch_index
 from quarterdeck.worktrees.starts import Starts
 from quarterdeck.worktrees.worktrees import HEADS, Worktrees
@@ -38,6 +44,21 @@ _STATUS = {
 
 async def see_changes(wanted: SeeChanges, worktrees: Worktrees, starts: Starts) -> Changes:
     """The diff. Raises `LaunchError` if there is nothing to compare."""
+    try:
+        return await _see_changes(wanted, worktrees, starts)
+    except LaunchError:
+        if not has_start(wanted):
+            raise
+        # The snapshot may lack objects: then the folder is compared to its last commit.
+        return await _see_changes(replace(wanted, session=""), worktrees, starts)
+
+
+def has_start(wanted: SeeChanges | SeeFileChange) -> bool:
+    """Whether a snapshot is asked for."""
+    return wanted.against is Against.SESSION and wanted.branch is None and wanted.session != ""
+
+
+async def _see_changes(wanted: SeeChanges, worktrees: Worktrees, starts: Starts) -> Changes:
     git = worktrees.git
     limit = max(0, min(wanted.text_limit, LONGEST_TEXT))
     found = await compared(
@@ -51,15 +72,21 @@ async def see_changes(wanted: SeeChanges, worktrees: Worktrees, starts: Starts) 
     async with scratch_index(git, found.top) as scratch:
         env = {**scratch, **found.env}
         await _notice_new_files(git, found.top, env, found.skipped)
-        changes = await _compare(git, found.top, (found.base,), env, limit, wanted.closed)
-        uncommitted = len(changes.files) + changes.files_left_out
-        if found.since != "head":
-            head = found.head or await empty_tree(git, found.top)
-            open_ = await git(found.top, *DIFF, "--name-only", "-z", head, env=env)
-            uncommitted = len(open_.names)
+        comparing = _compare(git, found.top, (found.base,), env, limit, wanted.closed)
+        if found.since == "head":
+            changes = await comparing
+            uncommitted = len(changes.files) + changes.files_left_out
+        else:
+            changes, uncommitted = await both(comparing, _count_open(git, found, env))
     if wanted.against is Against.HEAD:
         changes = await _with_staged(git, found.top, found.head, changes)
     return _with_location(changes, found, uncommitted=uncommitted)
+
+
+async def _count_open(git: Git, found: Compared, env: dict[str, str]) -> int:
+    """How many files differ from the last commit."""
+    head = found.head or await empty_tree(git, found.top)
+    return len((await git(found.top, *DIFF, "--name-only", "-z", head, env=env)).names)
 
 
 class Compared(Value):
@@ -94,9 +121,17 @@ async def compared(
     if branch is not None:
         return await _compared_branch(worktrees, directory, branch, against)
     git = worktrees.git
-    top = (await git(directory, "rev-parse", "--show-toplevel")).text
-    head = await worktrees.commit_of(top, "HEAD")
-    if against is Against.SESSION and (start := await starts.find(git, session, top)):
+    top, head = await both(
+        git(directory, "rev-parse", "--show-toplevel"), worktrees.commit_of(directory, "HEAD")
+    )
+    return await _compared_folder(git, starts, top.text, head, session, against)
+
+
+async def _compared_folder(
+    git: Git, starts: Starts, top: str, head: str | None, session: str, against: Against
+) -> Compared:
+    start = await starts.find(session, top) if against is Against.SESSION and session else None
+    if start is not None:
         return Compared(
             top=top, base=start.tree, since="start", head=head, env=start.env, skipped=start.skipped
         )
@@ -157,9 +192,8 @@ async def _compare(
     closed: tuple[str, ...],
 ) -> Changes:
     """The diff, not yet with its location."""
-    names = (await git(tree, *DIFF, "--name-status", "-z", *between, env=env)).out
-    counts = (await git(tree, *DIFF, "--numstat", "-z", *between, env=env)).out
-    files = _files(names, counts)
+    listed = await git(tree, *DIFF, "--raw", "--numstat", "-z", *between, env=env)
+    files = _files(listed.out)
     text, cut = "", bool(files)
     if limit:
         apart = [f":(top,literal,exclude){path}" for path in closed]
@@ -213,36 +247,27 @@ def _with_location(changes: Changes, found: Compared, *, uncommitted: int) -> Ch
     )
 
 
-def _files(names: bytes, counts: bytes) -> list[FileChange]:
-    """From `--name-status -z` and `--numstat -z`, which list the same files."""
-    counted: dict[str, tuple[int | None, int | None]] = {}
-    parts = iter(counts.decode(errors="replace").split("\0"))
+def _files(listed: bytes) -> list[FileChange]:
+    """From `--raw --numstat -z`: all files, and then all files again with their lines."""
+    parts = iter(listed.decode(errors="replace").split("\0"))
+    found: dict[str, FileChange] = {}
     for part in parts:
+        if part.startswith(":"):
+            status = part.rpartition(" ")[2]
+            old = next(parts, "") if status[:1] in {"R", "C"} else None
+            path = next(parts, "")
+            kind = _STATUS.get(status[:1], "modified")
+            found[path] = FileChange(path=path, status=kind, old_path=old)
+            continue
         added, _, rest = part.partition("\t")
         removed, tab, path = rest.partition("\t")
-        if tab:
-            if not path:  # renamed: the old and the new name follow
-                next(parts, "")
-                path = next(parts, "")
-            counted[path] = (_number(added), _number(removed))
-    found: list[FileChange] = []
-    parts = iter(names.decode(errors="replace").split("\0"))
-    for status in parts:
-        if not status:
-            continue
-        old = next(parts, "") if status[0] in "RC" else None
-        path = next(parts, "")
-        added_lines, removed_lines = counted.get(path, (None, None))
-        found.append(
-            FileChange(
-                path=path,
-                status=_STATUS.get(status[0], "modified"),
-                old_path=old,
-                added=added_lines,
-                removed=removed_lines,
-            )
-        )
-    return found
+        if tab and not path:  # renamed: the old and the new name follow
+            next(parts, "")
+            path = next(parts, "")
+        if tab and path in found:
+            counts = {"added": _number(added), "removed": _number(removed)}
+            found[path] = replace(found[path], **counts)
+    return list(found.values())
 
 
 def _number(text: str) -> int | None:

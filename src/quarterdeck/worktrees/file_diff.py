@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 
+from msgspec.structs import replace
+
+from quarterdeck.domain.errors import LaunchError
 from quarterdeck.protocol.machine_requests import FileDiff, SeeFileChange
-from quarterdeck.worktrees.changes import DIFF, Compared, compared
-from quarterdeck.worktrees.git import Git
+from quarterdeck.worktrees.changes import DIFF, Compared, compared, has_start
+from quarterdeck.worktrees.git import Git, both
 from quarterdeck.worktrees.paths import checked_path
 from quarterdeck.worktrees.scratch import scratch_index
 from quarterdeck.worktrees.starts import Starts
@@ -24,6 +27,15 @@ _ALL_LINES = "--unified=100000000"
 
 async def see_file_change(wanted: SeeFileChange, worktrees: Worktrees, starts: Starts) -> FileDiff:
     """The diff of one file. Raises `LaunchError` or `Conflict`."""
+    try:
+        return await _see_file_change(wanted, worktrees, starts)
+    except LaunchError:
+        if not has_start(wanted):
+            raise
+        return await _see_file_change(replace(wanted, session=""), worktrees, starts)
+
+
+async def _see_file_change(wanted: SeeFileChange, worktrees: Worktrees, starts: Starts) -> FileDiff:
     git = worktrees.git
     paths = [checked_path(wanted.path)]
     if wanted.old_path is not None:
@@ -57,7 +69,10 @@ async def _diff(
     paths: list[str],
     wanted: SeeFileChange,
 ) -> FileDiff:
-    patch = await git(found.top, *DIFF, _ALL_LINES, *between, "--", *paths, env=env, limit=WHOLE)
+    patch, exact = await both(
+        git(found.top, *DIFF, _ALL_LINES, *between, "--", *paths, env=env, limit=WHOLE),
+        exact_patch(git, found, env, between, paths),
+    )
     whole = not patch.cut
     if patch.cut:
         patch = await git(
@@ -72,7 +87,7 @@ async def _diff(
         patch=patch.out.decode(errors="replace"),
         whole=whole and not binary,
         cut=patch.cut,
-        digest=digest_of(await exact_patch(git, found, env, between, paths)),
+        digest=digest_of(exact),
     )
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 
@@ -56,6 +57,30 @@ class GitResult(Value):
     def names(self) -> list[str]:
         """The output, split at NUL."""
         return [name for name in self.out.decode(errors="surrogateescape").split("\0") if name]
+
+
+_T = TypeVar("_T")
+_U = TypeVar("_U")
+
+
+async def both(one: Awaitable[_T], other: Awaitable[_U]) -> tuple[_T, _U]:
+    """Wait for two at the same time. If one fails, the other is cancelled, and its error raised."""
+    first: list[_T] = []
+    second: list[_U] = []
+
+    async def wait_first() -> None:
+        first.append(await one)
+
+    async def wait_second() -> None:
+        second.append(await other)
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait_first)
+            group.start_soon(wait_second)
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return first[0], second[0]
 
 
 class Git:

@@ -15,14 +15,15 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from quarterdeck.worktrees.git import Git
+from quarterdeck.worktrees.git import Git, both
 
 
 @asynccontextmanager
 async def scratch_index(git: Git, tree: str | Path) -> AsyncIterator[dict[str, str]]:
     """An environment with a copy of the index, in which git runs no program of the repository."""
-    index = (await git(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")).text
-    env = await git.without_programs(tree)
+    where = git(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")
+    found, env = await both(where, git.without_programs(tree))
+    index = found.text
     folder = await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="quarterdeck-"))
     try:
         copy = Path(folder) / "index"
