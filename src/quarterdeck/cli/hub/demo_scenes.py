@@ -45,6 +45,7 @@ def did(tool: str, given: fake.Line, output: str, *, failed: bool = False) -> tu
     name = f"toolu_{next(_numbers)}"
     return (
         says(fake.tool_use(tool, given, name)),
+        fake.Wait(0.04),
         fake.say(fake.tool_result(output, name, is_error=failed)),
     )
 
@@ -63,9 +64,26 @@ def asks(tool: str, given: fake.Line, ask: str, **fields: object) -> tuple[fake.
     )
 
 
-def begin() -> tuple[fake.Step, ...]:
-    """The start of a scene: the first prompt."""
-    return (fake.Initialize(), fake.Expect("user", timeout=DAY, polite=True))
+def begin(mode: str = "default") -> tuple[fake.Step, ...]:
+    """The start of a scene: the first prompt, and what a CLI tells of itself then."""
+    told: fake.Line = {
+        "type": "system",
+        "subtype": "init",
+        "cwd": ".",
+        "tools": ["Bash", "Edit", "Read"],
+        "mcp_servers": [],
+        "model": "scripted",
+        "permissionMode": mode,
+        "slash_commands": [],
+        "apiKeySource": "none",
+        "session_id": "$session_id",
+        "uuid": "$uuid",
+    }
+    return (
+        fake.Initialize(),
+        fake.Expect("user", timeout=DAY, polite=True),
+        fake.say(told),
+    )
 
 
 def end(text: str, **fields: object) -> tuple[fake.Step, ...]:
@@ -147,7 +165,7 @@ PLANNED = Scene(
     mode="plan",
     comments=COMMENTS,
     steps=(
-        *begin(),
+        *begin("plan"),
         *did("Glob", {"pattern": "src/api/**/*.py"}, "src/api/app.py\nsrc/api/keys.py"),
         says("I have read how requests are authenticated. This is my plan."),
         *asks("ExitPlanMode", {"plan": PLAN}, "ask-plan-1"),
