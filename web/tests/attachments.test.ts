@@ -12,6 +12,7 @@ import {
   storedName,
   withAttachment,
 } from "../src/session/attachments";
+import { documentsOf } from "../src/state/contentBlocks";
 
 const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a];
 const PDF = [...new TextEncoder().encode("%PDF-1.7\n")];
@@ -105,5 +106,18 @@ describe("attachments", () => {
     expect(storedName("My report (1).docx")).toBe("My-report-1-.docx");
     expect(storedName("…")).toBe("file");
     expect(storedName(`${"a".repeat(200)}.zip`)).toHaveLength(80);
+  });
+
+  test("the names of attached documents are shown, whatever they are", () => {
+    const long = "x".repeat(500);
+    const content = [
+      { type: "document", title: "a.md" },
+      { type: "document", title: 3 },
+      null,
+      "b",
+    ];
+    expect(documentsOf(content)).toEqual(["a.md", "document"]);
+    expect(documentsOf([{ type: "document", title: long }])[0]).toHaveLength(200);
+    expect(documentsOf("text")).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { Check, Copy, Link2 } from "lucide-react";
+import { Check, Copy, Link2, Paperclip } from "lucide-react";
 import { memo, useContext, useState } from "react";
 import { AskCard } from "../asks/AskCard";
 import { Markdown } from "../markdown/Markdown";
@@ -168,6 +168,11 @@ function Prompt({ entry }: { entry: PromptEntry }) {
         )}
       </header>
       <p>{entry.text}</p>
+      {entry.files?.map((name, index) => (
+        <p key={index} className={styles.file}>
+          <Icon of={Paperclip} size={14} /> <Marked text={name} />
+        </p>
+      ))}
       {entry.images.map((image) => (
         <img
           key={image.slice(-64)}

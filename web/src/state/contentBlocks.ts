@@ -98,3 +98,15 @@ export function imagesOf(content: unknown): string[] {
     return fits && data ? [`data:${media_type};base64,${data}`] : [];
   });
 }
+
+const LONGEST_TITLE = 200;
+
+/** The names of the documents in a content: PDFs and texts that were attached. */
+export function documentsOf(content: unknown): string[] {
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((raw: unknown) =>
+    isObject(raw) && raw.type === "document"
+      ? [text(raw.title).slice(0, LONGEST_TITLE) || "document"]
+      : [],
+  );
+}

@@ -13,6 +13,8 @@ export interface PromptEntry extends Base {
   id: string;
   text: string;
   images: string[];
+  /** The names of attached documents, if there are any. */
+  files?: string[];
   by: string;
   stage: "queued" | "sent" | "taken" | "cancelled";
 }

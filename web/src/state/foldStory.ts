@@ -13,6 +13,7 @@ import {
 } from "./cliLines";
 import {
   blocksOf,
+  documentsOf,
   imagesOf,
   isObject,
   type JsonObject,
@@ -68,6 +69,7 @@ export class StoryFold {
           id: event.prompt,
           text: plainText(event.content),
           images: imagesOf(event.content),
+          ...filesOf(event.content),
           by: event.by,
           stage: "queued",
         });
@@ -75,6 +77,7 @@ export class StoryFold {
         return this.draft.changePrompt(event.prompt, {
           text: plainText(event.content),
           images: imagesOf(event.content),
+          ...filesOf(event.content),
         });
       case "prompt.sent":
         this.draft.turnSent(event.prompt);
@@ -245,6 +248,7 @@ export class StoryFold {
       id: base.key,
       text: said,
       images,
+      ...filesOf(content),
       by: "",
       stage: "taken",
     });
@@ -392,4 +396,9 @@ export class StoryFold {
 
 function tokensOf(models: EventOf<"turn.ended">["models"]): number {
   return (models ?? []).reduce((sum, one) => sum + (one.input ?? 0) + (one.output ?? 0), 0);
+}
+
+function filesOf(content: unknown): { files?: string[] } {
+  const files = documentsOf(content);
+  return files.length ? { files } : {};
 }

@@ -25,7 +25,7 @@ export function Encryption() {
       <h2 id="encryption">{words.encryption}</h2>
       <Notes of={[pageNote(location.protocol, location.hostname)]} />
       <ErrorText error={found.error} />
-      <h3>{words.ways}</h3>
+      <h3 className={styles.heading}>{words.ways}</h3>
       <dl className={styles.ways}>
         {WAYS.map(([way, name, how, command]) => (
           <div key={way}>
