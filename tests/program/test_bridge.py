@@ -26,7 +26,7 @@ from quarterdeck.program.bridge import Bridge
 from quarterdeck.program.hub_link import HubLink, Patience
 from quarterdeck.protocol import runner_frames as frames
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, RawAnswer, StopSession
-from quarterdeck.protocol.events import Noted, PromptQueued
+from quarterdeck.protocol.events import Noted, PromptQueued, Said
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import PROTOCOL, Program, program_session
 from quarterdeck.runner.hublink import Hub as HubPlace
@@ -125,7 +125,12 @@ class Started:
         self.lines: list[dict[str, Any]] = []
         self.ended = anyio.Event()
 
-    async def run(self, token: str = "right", patience: Patience | None = None) -> None:
+    async def run(
+        self,
+        token: str = "right",
+        patience: Patience | None = None,
+        bounds: Bounds | None = None,
+    ) -> None:
         inner_in, self._to = os.pipe()
         self._from, inner_out = os.pipe()
         began = 1_790_000_000.0
@@ -138,7 +143,7 @@ class Started:
             name="a program",
             directory=str(self.world.folder),
         )
-        spool = Spool.create(self.world.folder / f"spool-{new_id()}", Bounds())
+        spool = Spool.create(self.world.folder / f"spool-{new_id()}", bounds or Bounds())
         bridge = Bridge(self.line, inner_in, inner_out)
         place = f"http://127.0.0.1:{self.world.port}"
         hub = HubLink(
@@ -351,6 +356,45 @@ async def test_a_revoked_token_ends_the_agent(world: World) -> None:
         view = await world.view(lambda view: view.state == "ended")
         assert view.run is None
         await _ended(program)
+
+
+async def test_a_cli_that_cannot_be_started_ends_the_session(world: World) -> None:
+    async with world.up():
+        started = Started(world, ASKS, CALLBACK)
+        started.command = (str(world.folder / "none"),)
+        await started.run()
+        started.close()
+        assert started.code == 1
+        view = await world.view(lambda view: view.state == "ended")
+        assert view.ended is not None
+        assert "was not started" in view.ended.reason
+
+
+async def test_a_hub_that_is_away_long_gets_all_but_the_oldest_pieces(world: World) -> None:
+    script = (
+        fake.Initialize(),
+        fake.Expect("user"),
+        fake.say(fake.assistant("begun")),
+        fake.Stream(3000, text="word " * 20),
+        fake.say(fake.assistant("whole"), fake.result("whole")),
+        fake.ExpectEnd(),
+    )
+    bounds = Bounds(memory=20_000, disk=60_000, segment=10_000)
+    patience = Patience(start=SECONDS, farewell=SECONDS)
+    async with running(world, script, patience=patience, bounds=bounds) as program:
+        async with world.up():
+            program.say(INITIALIZE)
+            await program.hear("control_response")
+        program.say(PROMPT)
+        assert (await program.hear("result"))["result"] == "whole"
+        program.end_input()
+        async with world.up() as hub:
+            await _ended(program)
+            view = await world.view(lambda view: view.state == "ended")
+            said = [each.event for each in await hub.events(view.session)]
+            lines = [json.loads(bytes(each.line)) for each in said if isinstance(each, Said)]
+            assert [each["type"] for each in lines].count("assistant") == 2
+            assert [each["type"] for each in lines].count("result") == 1
 
 
 # --- frames that a program should not send --------------------------------------------------------

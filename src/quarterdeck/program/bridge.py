@@ -16,7 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from quarterdeck.domain.errors import LinkClosed, LinkRefused
+from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkRefused
 from quarterdeck.domain.exits import Exit
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.program.arguments import CommandLine
@@ -87,7 +87,11 @@ class Bridge:
             await hub.ready.wait()
             if not refused:
                 started = True
-                code = await self._run_cli(command, hub)
+                try:
+                    code = await self._run_cli(command, hub)
+                except LaunchError as error:
+                    hub.end(Exit(reason=f"It was not started: {error}"))
+                    _write_stderr(f"quarterdeck-claude: {error}\n".encode())
                 with anyio.move_on_after(0 if refused else hub.farewell_seconds):
                     await hub.delivered.wait()
             tasks.cancel_scope.cancel()
