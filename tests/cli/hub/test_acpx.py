@@ -33,10 +33,10 @@ class Acpx:
         self._deck = deck
 
     async def __call__(self, *arguments: str, options: tuple[str, ...] = ()) -> list[Line]:
-        """What it prints, line by line. Its helper for a session ends a second after the last."""
+        """What it prints, line by line. Its helper for a session ends when that is closed."""
         assert ACPX.is_file(), "run: make .cache/acpx/.installed"
         agent = shlex.join([*COMMAND, "acp", "--api-billing"])
-        line = ["node", str(ACPX), "--agent", agent, "--format", "json", "--ttl", "1", *options]
+        line = ["node", str(ACPX), "--agent", agent, "--format", "json", "--ttl", "10", *options]
         command = self._deck.command
         with anyio.fail_after(SECONDS):
             while True:

@@ -13,10 +13,17 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.client import HubAddress
-from quarterdeck.domain.errors import Conflict, LinkRefused, NotFound
+from quarterdeck.domain.errors import (
+    Conflict,
+    LinkRefused,
+    NotFound,
+    QuarterdeckError,
+    UsageError,
+)
 from quarterdeck.fronts.acp import agent as agents
 from quarterdeck.fronts.acp import backlog, following
 from quarterdeck.fronts.acp.agent import serve
+from quarterdeck.fronts.acp.hubs import rpc_error
 from quarterdeck.fronts.http import Role
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import commands as cmd
@@ -405,6 +412,32 @@ async def test_bad_requests_get_an_error(
         assert error["code"] == code
         assert error["message"]
         assert await here.call("session/list") == {"sessions": []}
+
+
+async def test_a_token_that_is_not_valid_is_an_error_for_a_login(
+    tmp_path: Path,
+) -> None:
+    async def where(address: HubAddress) -> HubAddress:
+        return msgspec.structs.replace(address, token="qd_wrong")
+
+    async with desk(tmp_path, where=where) as here:
+        error = await here.refused("session/list")
+        assert error["code"] == -32000
+        assert error["data"] == {"code": "unauthorized"}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NotFound("session", "x"), -32002),
+        (UsageError("odd"), -32602),
+        (LinkRefused("away"), -32603),
+        (Conflict("busy", "not now"), -32603),
+    ],
+)
+def test_errors_of_the_client_have_their_codes(error: QuarterdeckError, code: int) -> None:
+    assert rpc_error(error).code == code
+    assert str(rpc_error(error)) == str(error)
 
 
 async def test_there_is_a_limit_to_open_sessions(
