@@ -100,7 +100,7 @@ function Column({ session, cheapest }: { session: Session; cheapest: boolean }) 
           {words.seeChanges}
         </Link>
       </div>
-      <section aria-label={words.lastAnswer}>
+      <section aria-label={words.lastAnswerOf(nameOf(session))}>
         <h3>{words.lastAnswer}</h3>
         <ErrorText error={answer.error} />
         {answer.value ? (

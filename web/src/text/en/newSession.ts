@@ -96,6 +96,7 @@ export const newSession = {
   noChanges: "none",
   noRepository: "not known",
   lastAnswer: "Last answer",
+  lastAnswerOf: (name: string) => `Last answer of ${name}`,
   noAnswer: "No answer yet.",
   openSession: "Open",
   seeChanges: "See the changes",
