@@ -88,7 +88,6 @@ async def test_what_would_be_hidden_in_a_command_is_seen_in_every_card(
         opened = await seat.ask(session)
         if command is TROJAN:
             await expect(screen.card).to_be_visible()
-            await is_in_order(screen.story.locator(".tool-title", has_text="PWNED"))
             await is_in_order(screen.card.locator("pre code"))
         for name, size in (("desk", DESKTOP), ("phone", PHONE)):
             await page.set_viewport_size({"width": size["width"], "height": size["height"]})
@@ -104,6 +103,8 @@ async def test_what_would_be_hidden_in_a_command_is_seen_in_every_card(
         await screen.check_access()
         await seat.answer(opened, "deny", message="", stop=False)
         await seat.turn_ended(session)
+        if command is TROJAN:
+            await is_in_order(screen.story.locator(".tool-title", has_text="PWNED"))
     await seat.stop(session)
 
 

@@ -39,6 +39,7 @@ async def test_the_panels_show_files_context_servers_and_events(
     await screen.hears("all written")
     page = screen.page
     await page.get_by_role("button", name="Panels").click()
+    await page.get_by_role("tab", name="Files").click()
     panel = page.get_by_role("tabpanel")
     await expect(panel.locator("summary")).to_have_count(2)
     await panel.locator("summary", has_text="app.py").click()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 from playwright.async_api import Page, expect
 
 from quarterdeck.testing import Text, ToolUse, fake, play, reply
+from support import mcp_server
 from support.api_client import ApiSeat
 from support.browser import DESKTOP, PHONE, Screen
 from support.runners import program
@@ -99,7 +103,7 @@ async def test_a_long_story_is_folded_found_and_fits_on_a_desktop_and_on_a_phone
         assert await cell.evaluate(ONE_LINE)
     link = story.get_by_role("link", name="the fold")
     await expect(link).to_have_attribute(
-        "href", f"/s/{session}?panel=files&path=src%2Ffold.py&line=12"
+        "href", f"/changes/{session}?part=files&file=src%2Ffold.py&line=12"
     )
     await screen.shot("story-rich")
     await screen.check_access()
@@ -229,4 +233,16 @@ async def test_output_of_slash_commands_and_turns_that_nobody_prompted_have_thei
     await expect(output.first).to_contain_text("Output of /context")
     await screen.shot("story-commands")
     await screen.check_access()
+
+    # A server is added to the running agent, and has its tools.
+    page = screen.page
+    await page.goto(f"{screen.deck.address}/s/{session}?panel=mcp")
+    panel = page.get_by_role("tabpanel")
+    await panel.get_by_text("Add a server").click()
+    await panel.get_by_label("Name").fill("clock")
+    command = f"'{sys.executable}' '{Path(mcp_server.__file__)}'"
+    await panel.get_by_label("Command with arguments").fill(command)
+    await panel.get_by_role("button", name="Add", exact=True).click()
+    await expect(panel.locator(".card", has_text="clock")).to_contain_text("connected")
+    await screen.shot("story-mcp")
     await seat.stop(session)

@@ -323,8 +323,11 @@ describe("a link to a file", () => {
     expect(localFile("./a%20b.md#L7-L9")).toEqual({ path: "./a b.md", line: 7 });
     expect(localFile("file:///srv/shop/a.py")).toEqual({ path: "/srv/shop/a.py" });
     expect(localFile("app.py:3")).toEqual({ path: "app.py", line: 3 });
-    expect(fileAddress("s 1", { path: "a&b.py", line: 3 })).toBe(
-      "/s/s%201?panel=files&path=a%26b.py&line=3",
+    expect(fileAddress("s 1", "/srv/shop", { path: "/srv/shop/a&b.py", line: 3 })).toBe(
+      "/changes/s%201?part=files&file=a%26b.py&line=3",
+    );
+    expect(fileAddress("s", "/srv/shop", { path: "./a.py" })).toBe(
+      "/changes/s?part=files&file=a.py",
     );
   });
 

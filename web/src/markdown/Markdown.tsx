@@ -11,7 +11,7 @@ import {
 } from "react";
 import { Link } from "wouter";
 import { CodeBlock } from "../session/CodeBlock";
-import { OpenSession } from "../session/relativePath";
+import { OpenSession, WorkingDirectory } from "../session/relativePath";
 import { text } from "../text";
 import { Marked } from "../ui/Marked";
 import { type Block, finishing, grow, NO_SESSIONS, type Parsed, sliced } from "./blocks";
@@ -261,10 +261,11 @@ function Away(props: AwayProps) {
   const hidden = <Hidden text={[to, props.title].filter(Boolean).join(" ")} />;
   const file = SAFE.test(to) ? undefined : localFile(to);
   const session = useContext(OpenSession);
+  const folder = useContext(WorkingDirectory);
   if (file && session) {
     return (
       <>
-        <Link href={fileAddress(session, file)} title={to}>
+        <Link href={fileAddress(session, folder, file)} title={to}>
           {children}
         </Link>
         {hidden}

@@ -1,5 +1,8 @@
 // Links to files of the session's folder, in the agent's text. Pure.
 
+import { changesPath } from "../changes/paths";
+import { relativeTo } from "../session/relativePath";
+
 export interface LocalFile {
   path: string;
   line?: number;
@@ -31,9 +34,10 @@ export function localFile(to: string): LocalFile | undefined {
   return { path, ...(found ? { line: Number(found) } : {}) };
 }
 
-/** Where the page shows a file of a session. */
-export function fileAddress(session: string, { path, line }: LocalFile): string {
-  const params = new URLSearchParams({ panel: "files", path });
+/** Where the page shows a file of a session, which works in this folder. */
+export function fileAddress(session: string, folder: string, { path, line }: LocalFile): string {
+  const file = relativeTo(path, folder).replace(/^(?:\.\/)+/, "");
+  const params = new URLSearchParams({ part: "files", file });
   if (line !== undefined) params.set("line", String(line));
-  return `/s/${encodeURIComponent(session)}?${params}`;
+  return `${changesPath(session)}?${params}`;
 }

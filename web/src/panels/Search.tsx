@@ -98,7 +98,7 @@ export default function Search() {
           const session = sessions.get(hit.session);
           return (
             <li key={`${hit.session}/${hit.seq}`}>
-              <Link href={`/s/${encodeURIComponent(hit.session)}`}>
+              <Link href={`/s/${encodeURIComponent(hit.session)}?m=${hit.seq}`}>
                 {session ? nameOf(session) : hit.name || hit.session}
               </Link>
               <span className="muted">

@@ -116,6 +116,7 @@ export function SessionHeader(props: {
       </div>
       <div className={styles.state}>
         <SessionBadge session={props.session} />
+        {narrow && facts.find((fact) => fact.name === "sandbox")?.node}
         {detail && (
           <span className="muted">
             <Marked text={detail} />

@@ -15,6 +15,9 @@ import { Timeline } from "./Timeline";
 
 const Panel = lazy(() => import("../panels/Panel"));
 
+/** What **Panels** opens: it asks nothing of the machine. */
+const FIRST_PANEL = "tasks";
+
 /** One session in full; or only one of its earlier conversations, to be read. */
 export function SessionPage({ id, conversation }: { id: string; conversation?: string }) {
   const session = useAppState((state) => state.sessions.get(id));
@@ -57,7 +60,7 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
           <SessionHeader
             session={session}
             panel={panel !== ""}
-            onPanel={(name) => showPanel(name ?? (panel ? "" : "files"))}
+            onPanel={(name) => showPanel(name ?? (panel ? "" : FIRST_PANEL))}
             onFind={() => setFinding(true)}
           />
           {finding && opened && (
