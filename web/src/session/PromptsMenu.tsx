@@ -12,6 +12,7 @@ import { text as words } from "../text";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { IconButton } from "../ui/IconButton";
+import { Marked } from "../ui/Marked";
 import { useAction } from "../ui/useAction";
 import styles from "./composer.module.css";
 
@@ -121,11 +122,15 @@ function Saved(props: {
   return (
     <li>
       <button type="button" className={styles.prompt} onClick={() => props.onUse(prompt.text)}>
-        <strong>{prompt.name}</strong>{" "}
+        <strong>
+          <Marked text={prompt.name} />
+        </strong>{" "}
         <span className="muted">
           {prompt.shared ? words.composer.shared(prompt.by) : words.composer.private}
         </span>
-        <span className={styles.clamp}>{prompt.text}</span>
+        <span className={styles.clamp}>
+          <Marked text={prompt.text} />
+        </span>
       </button>
       {prompt.may_change && (
         <IconButton

@@ -10,6 +10,7 @@ import {
 import { text } from "../text";
 import { ErrorText } from "../ui/ErrorText";
 import { IconButton } from "../ui/IconButton";
+import { Marked } from "../ui/Marked";
 import { useAction } from "../ui/useAction";
 import styles from "./newSession.module.css";
 import { type Choices, templateOf } from "./newSessionSpec";
@@ -35,7 +36,7 @@ export function Templates({ onUse }: { onUse: (template: Template) => void }) {
             title={one.shared ? words.sharedBy(one.by) : undefined}
             onClick={() => onUse(one)}
           >
-            {one.name}
+            <Marked text={one.name} />
           </button>
           {one.may_change && (
             <IconButton
