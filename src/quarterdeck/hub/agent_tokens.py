@@ -32,8 +32,24 @@ def agent_token(secret: bytes, session: str, run: str) -> str:
     return f"qd_{hashlib.sha256(f'{session} {run}'.encode()).hexdigest()[:12]}_{body}"
 
 
+def is_agent_form(token: str) -> bool:
+    """Whether it has the form of a run's token. A person's token has not."""
+    return _parts(token) is not None
+
+
 def read_agent_token(secret: bytes, token: str) -> AgentRun | None:
     """Whose token it is; None if the hub did not make it."""
+    parts = _parts(token)
+    if parts is None:
+        return None
+    session, run, seal = parts
+    if not hmac.compare_digest(seal.encode(), _seal(secret, session, run).encode()):
+        return None
+    return AgentRun(session=session, run=run)
+
+
+def _parts(token: str) -> tuple[str, str, str] | None:
+    """Session, run and seal, as the token has them; nothing is checked."""
     found = _FORM.fullmatch(token)
     if found is None:
         return None
@@ -42,12 +58,7 @@ def read_agent_token(secret: bytes, token: str) -> AgentRun | None:
         parts = urlsafe_b64decode(body + "=" * (-len(body) % 4)).decode().split("\n")
     except ValueError:
         return None
-    if len(parts) != 3:
-        return None
-    session, run, seal = parts
-    if not hmac.compare_digest(seal.encode(), _seal(secret, session, run).encode()):
-        return None
-    return AgentRun(session=session, run=run)
+    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
 def _seal(secret: bytes, session: str, run: str) -> str:

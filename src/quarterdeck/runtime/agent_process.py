@@ -18,7 +18,7 @@ from quarterdeck.domain.errors import Forbidden
 MARKS = ("QUARTERDECK_RUN_", "QUARTERDECK_LINK_")
 FREE = frozenset({"run", "record", "replay", "doctor", "sessions", "demo", "mcp"})
 """Commands that use no hub, make one of their own that is gone when they end, or use it with the
-token of an agent only."""
+token of an agent only (`mcp` looks at the token)."""
 
 
 class AgentRefused(Forbidden):

@@ -275,18 +275,17 @@ async def test_the_command_says_why_it_cannot_serve(served: Served, tmp_path: Pa
     token = tmp_path / "token"
     token.write_text("qd_0123456789ab_not-of-an-agent")
     hub = served.url.removesuffix("/mcp")
-    for arguments, code, words in (
-        (
-            ["--hub", hub, "--token-file", str(token)],
-            3,
-            "must be a person's token, or the token of an agent's run",
-        ),
-        ([], 2, "name the hub and the token"),
+    named = ["--hub", hub, "--token-file", str(token)]
+    agents: dict[str, str] = {"QUARTERDECK_RUN_x": "1"}
+    for arguments, more, code, words in (
+        (named, {}, 3, "must be a person's token, or the token of an agent's run"),
+        (named, agents, 4, "a person's token is reserved for people"),
+        ([], {}, 2, "name the hub and the token"),
     ):
         with anyio.fail_after(SECONDS):
             done = await anyio.run_process(
                 [sys.executable, "-m", "quarterdeck.cli", "mcp", *arguments],
-                env={"PATH": os.environ["PATH"]},
+                env={"PATH": os.environ["PATH"], **more},
                 check=False,
             )
         assert (done.returncode, done.stdout) == (code, b"")

@@ -11,13 +11,18 @@ from quarterdeck.cli.hub.target import Target, address_of
 from quarterdeck.client.calls import HubAddress
 from quarterdeck.client.local import CA_VARIABLE, INSECURE_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.hub.agent_tokens import is_agent_form
+from quarterdeck.runtime.agent_process import refuse_agents
 
 
 def run_mcp(target: Target) -> int:
     """Serve until stdin ends."""
     from quarterdeck.fronts.mcp.bridge import run_bridge
 
-    anyio.run(run_bridge, _where(target))
+    where = _where(target)
+    if not is_agent_form(where.token):
+        refuse_agents("a person's token")
+    anyio.run(run_bridge, where)
     return 0
 
 
