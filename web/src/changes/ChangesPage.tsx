@@ -1,7 +1,6 @@
 import { ChevronLeft, GitCommitHorizontal, RefreshCw, Upload } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
 import { Link, useLocation, useSearch } from "wouter";
-import { get, sessionPath } from "../api/http";
 import type { Session } from "../api/types";
 import { Checkpoints } from "../rewind/Checkpoints";
 import { folderOf, nameOf } from "../state/sessions";
@@ -24,8 +23,9 @@ import { FilePane } from "./FilePane";
 import { FilesView } from "./FilesView";
 import { PushDialog } from "./PushDialog";
 import { changesPath } from "./paths";
+import { loadChanges, recentChanges } from "./recent";
 import { Settle } from "./Settle";
-import type { Against, Changes } from "./types";
+import type { Against } from "./types";
 
 const words = text.changes;
 const PARTS = ["changes", "files", "checkpoints"] as const;
@@ -109,15 +109,10 @@ function Review(props: {
   const [layout, setLayout] = useState<Layout>(loadLayout);
   const [report, setReport] = useState("");
   const [dialog, setDialog] = useState<"commit" | "push">();
-  const changes = useQuery(
-    useCallback(
-      () => get<Changes>(sessionPath(id, "/diff"), { against, text_limit: 0 }),
-      [id, against],
-    ),
-  );
+  const changes = useQuery(useCallback(() => loadChanges(id, against), [id, against]));
   const comments = useComments(id);
   const commented = useMemo(() => new Set(comments.map((one) => one.path)), [comments]);
-  const { value } = changes;
+  const value = changes.value ?? recentChanges(id, against);
   const files = useMemo(() => value?.files ?? [], [value]);
   const closed = useMemo(() => new Set(value?.closed ?? []), [value]);
   const narrow = globalThis.innerWidth <= 760;

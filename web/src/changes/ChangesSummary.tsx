@@ -1,7 +1,6 @@
 import { GitPullRequestArrow } from "lucide-react";
-import { useCallback } from "react";
+import { useCallback, useEffect } from "react";
 import { Link } from "wouter";
-import { get, sessionPath } from "../api/http";
 import { text } from "../text";
 import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
@@ -9,7 +8,7 @@ import { useQuery } from "../ui/useQuery";
 import styles from "./changes.module.css";
 import { Counts } from "./FileList";
 import { changesPath } from "./paths";
-import type { Changes } from "./types";
+import { loadChanges } from "./recent";
 
 const words = text.changes;
 const MOST = 30;
@@ -17,11 +16,10 @@ const MOST = 30;
 /** The changed files of a session in short, and the way to their review. */
 export function ChangesSummary({ session, head }: { session: string; head: number }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: what the agent does may change files
-  const ask = useCallback(
-    () => get<Changes>(sessionPath(session, "/diff"), { text_limit: 0 }),
-    [session, head],
-  );
+  const ask = useCallback(() => loadChanges(session, "session"), [session, head]);
   const { value, error } = useQuery(ask);
+  // The next click finds the code of the page.
+  useEffect(() => void import("./ChangesPage").catch(() => undefined), []);
   const files = value?.files ?? [];
   return (
     <section className={styles.short} aria-label={words.title}>

@@ -34,7 +34,10 @@ export function FilesView(props: {
   const { session } = props;
   const [search, setSearch] = useState({ text: "", contents: false });
   const [typed, setTyped] = useState("");
-  const [line, setLine] = useState(0);
+  // A link in the agent's text may name a line.
+  const [line, setLine] = useState(
+    () => Number(new URLSearchParams(location.search).get("line")) || 0,
+  );
   const open = (path: string, at = 0): void => {
     setLine(at);
     props.onChoose(path);
