@@ -1,2 +1,0 @@
-/** The dialog, by its former name. */
-export { Dialog as Modal } from "./Dialog";
