@@ -17,7 +17,6 @@ from quarterdeck.protocol.launch_members import BYPASS, bypassing
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.transcripts.catalogue import list_sessions
 
-
 SIMPLE = "CLAUDE_CODE_SIMPLE"
 """What the flag `--bare` sets."""
 _OFF = frozenset({"", "0", "false", "no", "off"})
