@@ -50,13 +50,16 @@ HOSTILE = """<script>window.hurt = 1</script> <img src=x onerror="window.hurt = 
 IDS: fake.Line = {"session_id": "$session_id", "uuid": "$uuid"}
 SHIFTS = """
 window.shifts = [];
+const inStory = (node) => (node?.closest ? node : node?.parentElement)?.closest("[role=log]");
 new PerformanceObserver((list) => {
   for (const one of list.getEntries())
-    if (!one.hadRecentInput && document.querySelector(".markdown-prose[data-live]"))
+    if (!one.hadRecentInput && document.querySelector(".markdown-prose[data-live]")
+        && one.sources.some(({node}) => inStory(node)))
       shifts.push([one.value, one.sources.map(({node}) => node?.className ?? "")]);
 }).observe({ type: "layout-shift" });
 """
-"""What moves while text streams, though nobody has touched anything."""
+"""What moves in the story while text streams, though nobody has touched anything. The head of the
+session changes as the CLI tells more of itself."""
 SCROLL = """async (log) => {
   log.scrollTo(0, 560);
   await new Promise(requestAnimationFrame);

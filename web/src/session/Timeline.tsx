@@ -51,6 +51,7 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
   const place = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const following = useRef(true);
+  const lastTop = useRef(0);
   // Queued prompts are shown at the composer until their turn begins.
   const part = useMemo(
     () =>
@@ -126,6 +127,14 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
     return () => watch.disconnect();
   }, [count > 0]);
 
+  // A row may turn out larger than it was assumed to be.
+  const size = rows.getTotalSize();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the size has changed
+  useLayoutEffect(() => {
+    const box = place.current;
+    if (box && following.current) box.scrollTop = box.scrollHeight;
+  }, [size]);
+
   const wanted = useJumpTarget();
   useEffect(() => {
     const index = wanted ? lines.findIndex((row) => hasAsk(row, wanted)) : -1;
@@ -168,7 +177,11 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
   const scrolled = (): void => {
     const box = place.current;
     if (!box) return;
-    following.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END;
+    // Content that grows below is no reason to leave the end: only a person scrolls up.
+    const up = box.scrollTop < lastTop.current - 1;
+    lastTop.current = box.scrollTop;
+    if (box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END) following.current = true;
+    else if (up) following.current = false;
     setAtEnd(following.current);
     if (box.scrollTop < NEAR_TOP) void store.open.loadOlder(session);
   };
@@ -193,7 +206,7 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
         {opened.older && (
           <p className={styles.older}>{opened.loading ? text.story.loadingOlder : ""}</p>
         )}
-        <div className={styles.rows} style={{ height: rows.getTotalSize() }}>
+        <div className={styles.rows} style={{ height: size }}>
           {items.map((item) => {
             const row = lines[item.index];
             return (

@@ -119,7 +119,7 @@ export class StoryFold {
       case "budget.reached":
         return this.draft.note(
           "bad",
-          `Budget of the ${event.scope} reached: ${event.spent} of ${event.limit} ${event.unit}.`,
+          `Budget of the ${event.scope} reached: ${amount(event.spent, event.unit)} of ${amount(event.limit, event.unit)}.`,
         );
       case "prompt.peer": {
         const process = event.pid == null ? "an unknown process" : `process ${event.pid}`;
@@ -401,4 +401,10 @@ function tokensOf(models: EventOf<"turn.ended">["models"]): number {
 function filesOf(content: unknown): { files?: string[] } {
   const files = documentsOf(content);
   return files.length ? { files } : {};
+}
+
+/** An amount of money, or of something else, in a few digits. */
+function amount(value: number, unit: string): string {
+  if (unit !== "usd") return `${value} ${unit}`;
+  return `$${value < 0.01 ? Number(value.toPrecision(2)) : value.toFixed(2)}`;
 }
