@@ -1,5 +1,5 @@
 /** Texts of the web app: the page of a session, its head and its panels. */
-import { duration, plural, tokens } from "../../ui/format";
+import { plural, tokens } from "../../ui/format";
 
 export const session = {
   loading: "Loading …",
@@ -41,7 +41,6 @@ export const session = {
     contextOf: (used: number, window: number | null) =>
       window ? `${tokens(used)} of ${tokens(window)} tokens` : `${tokens(used)} tokens`,
     budget: "Budget",
-    noBudget: "No budget",
     todos: "To-dos",
     machine: "Machine",
     machineTitle: "Where the agent runs",
@@ -111,7 +110,6 @@ export const session = {
     kind: "Event kind",
     all: "all",
     shown: (shown: number, of: number) => `Last ${shown} of ${of} loaded events.`,
-    line: "Only lines of the CLI",
   },
   mcp: {
     title: "MCP servers",
@@ -157,5 +155,4 @@ export const session = {
   },
   panelsLabel: "Session panels",
   closePanel: "Close panel",
-  since: (ms: number) => duration(ms),
 };

@@ -56,21 +56,6 @@ export const story = {
   allLines: (lines: number) => `Show all ${lines} lines`,
   longOutput: (size: string) =>
     size ? `Long output (${size}), stored in` : "Long output, stored in",
-  loadOutput: "Load all of it",
-  notReadable: "The file cannot be read here.",
-
-  refused: {
-    write: "The sandbox refused to write",
-    read: "The sandbox refused to read",
-    connect: "The sandbox refused to connect to",
-  } as Record<string, string>,
-  refusedOther: (access: string) => `The sandbox refused: ${access}`,
-  refusalAllowed: "Allowed from the next start of the agent: stop and resume the session.",
-  allowNextTime: "Allow next time",
-
-  showMoreLines: (lines: number) => `Show more: ${plural(lines, "line")} left`,
-  unchangedLines: (lines: number) => plural(lines, "unchanged line"),
-  emptyLines: (lines: number) => plural(lines, "empty line"),
 
   live: {
     working: "Working",
