@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 import pytest
+from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.hub.ports import RunEnd
@@ -85,6 +86,10 @@ class Owner:
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         self.told.append(("resumed", run))
+
+    async def run_answered(self, run: str, request_id: str, response: Raw, by: str) -> bool:
+        self.told.append(("answered", run))
+        return True
 
 
 def hello(*runs: str) -> Hello:
