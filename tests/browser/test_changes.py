@@ -255,7 +255,7 @@ async def test_a_prompt_is_sent_again_in_a_fork_and_files_and_conversation_go_ba
     await page.get_by_role("link", name="Compare with").click()
     await expect(page.get_by_text("Both sessions work in the same folder")).to_be_visible()
     await expect(page.get_by_role("region", name="Changes of readme")).to_have_count(2)
-    await screen.shot("compare")
+    await screen.shot("compare-forks")
     await screen.check_access()
     await seat.stop(session)
     await seat.stop(fork)
