@@ -32,6 +32,17 @@ graph TD
   A[Read] --> B[Fold] --> C[Show]
 ```
 
+```mermaid
+graph TD
+  X["<img src='https://evil.example/x' onerror='window.hurt=1'>"] --> Y
+  click X "javascript:window.hurt=2"
+  click Y call hurt()
+```
+
+```mermaid
+this is no diagram <script>window.hurt=3</script>
+```
+
 See [the fold](src/fold.py:12) and {WORD}.
 """
 LONG = """<persisted-output>
@@ -95,7 +106,17 @@ async def test_a_long_story_is_folded_found_and_fits_on_a_desktop_and_on_a_phone
     # A table scrolls and tears no word; formulas and diagrams are drawn; a file is a link.
     await expect(story.locator("math msubsup").first).to_be_visible()
     await expect(story).to_contain_text("it costs $5 or $10")
-    picture = story.locator(".markdown-diagram img")
+    # A hostile diagram is a picture too, in which nothing acts; what is none stays source.
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await expect(story).to_contain_text("The diagram could not be drawn.")
+    await expect(story.locator(".markdown-diagram img")).to_have_count(2)
+    assert await page.evaluate("window.hurt") is None
+    assert not [url for url in asked if "evil" in url and not url.startswith("data:")]
+    # The frame's own rules have stopped what the label tried there.
+    assert all("/diagram/" in told for told in screen.complaints), screen.complaints
+    screen.complaints.clear()
+    picture = story.locator(".markdown-diagram img").first
     await expect(picture).to_be_visible()
     assert await picture.evaluate("img => img.naturalWidth > 50")
     assert await page.locator("iframe").count() == 0
@@ -145,6 +166,7 @@ async def test_a_long_story_is_folded_found_and_fits_on_a_desktop_and_on_a_phone
     await page.set_viewport_size(PHONE)
     await screen.load(session)
     await expect(picture).to_be_visible()
+    await expect(story.locator(".markdown-diagram img")).to_have_count(2)
     await rows_fit(page)
     await screen.shot("story-phone")
     await page.get_by_role("button", name="Session details").click()
@@ -156,6 +178,9 @@ async def test_a_long_story_is_folded_found_and_fits_on_a_desktop_and_on_a_phone
     await screen.check_access()
     await page.keyboard.press("Escape")
     await page.set_viewport_size(DESKTOP)
+    await page.goto(f"{screen.deck.address}/")  # nothing is drawn any more
+    assert all("/diagram/" in told for told in screen.complaints), screen.complaints
+    screen.complaints.clear()
 
 
 async def test_the_head_changes_what_it_shows_and_the_end_of_the_story_tells_what_happens(
