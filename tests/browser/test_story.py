@@ -163,7 +163,7 @@ async def test_a_long_story_is_folded_found_and_fits_on_a_desktop_and_on_a_phone
     )
 
     # The same on a phone: all of the head is in a sheet.
-    await page.set_viewport_size(PHONE)
+    await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     await screen.load(session)
     await expect(picture).to_be_visible()
     await expect(story.locator(".markdown-diagram img")).to_have_count(2)
@@ -177,7 +177,7 @@ async def test_a_long_story_is_folded_found_and_fits_on_a_desktop_and_on_a_phone
     await rows_fit(page)
     await screen.check_access()
     await page.keyboard.press("Escape")
-    await page.set_viewport_size(DESKTOP)
+    await page.set_viewport_size({"width": DESKTOP["width"], "height": DESKTOP["height"]})
     await page.goto(f"{screen.deck.address}/")  # nothing is drawn any more
     assert all("/diagram/" in told for told in screen.complaints), screen.complaints
     screen.complaints.clear()
