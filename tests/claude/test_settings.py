@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.claude.launch import Launch, with_inbox_refused
+from quarterdeck.claude.launch import Launch, with_hooks_called, with_inbox_refused
 from quarterdeck.domain.errors import UsageError
 
 NEWEST = "2.1.325"
@@ -85,3 +85,28 @@ def test_settings_that_cannot_be_read_are_an_error_that_says_so(
         (tmp_path / "own.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError, match="settings: they cannot be read"):
         with_inbox_refused(Launch(settings="own.json"), NEWEST, tmp_path)
+
+
+def test_hooks_are_called_whatever_the_settings_of_a_repository_say(tmp_path: Path) -> None:
+    given = {"env": {"A": "b", "CLAUDE_CODE_SIMPLE": "0"}, "model": "opus"}
+    launch = with_hooks_called(Launch(settings=json.dumps(given)), tmp_path)
+    assert settings_of(launch) == given
+    assert settings_of(with_hooks_called(Launch(), tmp_path)) == {
+        "env": {"CLAUDE_CODE_SIMPLE": "0"}
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ('{"env": {"CLAUDE_CODE_SIMPLE": "1"}}', "no rules would hold"),
+        ('{"env": {"CLAUDE_CODE_SIMPLE": true}}', "no rules would hold"),
+        ('{"env": {"CLAUDE_CODE_SIMPLE": 1}}', "no rules would hold"),
+        ('{"env": []}', "settings: env"),
+    ],
+)
+def test_settings_that_switch_the_hooks_off_are_refused(
+    settings: str, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        with_hooks_called(Launch(settings=settings), tmp_path)

@@ -23,8 +23,8 @@ from quarterdeck.journal.views import (
     significant,
 )
 from quarterdeck.protocol.events import (
-    AlarmEnded,
     Alarmed,
+    AlarmEnded,
     AnyEvent,
     AskAnswered,
     AskKind,

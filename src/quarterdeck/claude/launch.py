@@ -14,6 +14,7 @@ import os
 import re
 import tempfile
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar
@@ -373,6 +374,34 @@ def with_inbox_refused(
         return launch
     text = msgspec.json.encode({**settings, INBOX: REFUSE}).decode()
     return msgspec.structs.replace(launch, settings=text)
+
+
+SIMPLE = "CLAUDE_CODE_SIMPLE"
+"""With this variable, as with `--bare`, the CLI calls no hooks."""
+_OFF = frozenset({"", "0", "false", "no", "off"})
+
+
+def is_simple(env: Mapping[str, str]) -> bool:
+    """Whether a CLI with these variables calls no hooks."""
+    return env.get(SIMPLE, "").lower() not in _OFF
+
+
+def with_hooks_called(launch: AnyLaunch, directory: Path) -> AnyLaunch:
+    """The same launch, with the hooks of who started the CLI called, whatever other settings say.
+
+    The settings of a project or a user can set variables, and up to 2.1.120 a repository could so
+    switch off all hooks, and with them the rules that are held against each call. Settings of the
+    command line take precedence. Raises `UsageError` if these switch the hooks off themselves.
+    """
+    settings = read_settings(launch.settings, directory)
+    try:
+        env = msgspec.json.decode(settings.get("env", b"{}"), type=dict[str, object])
+    except ValueError as error:
+        raise UsageError(f"settings: env: {error}") from error
+    if is_simple({name: str(value) for name, value in env.items()}):
+        raise UsageError(f"settings: with {SIMPLE} the CLI calls no hooks, and no rules would hold")
+    merged: dict[str, object] = {**settings, "env": env | {SIMPLE: "0"}}
+    return msgspec.structs.replace(launch, settings=msgspec.json.encode(merged).decode())
 
 
 def read_settings(

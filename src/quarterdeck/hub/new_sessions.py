@@ -10,6 +10,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from quarterdeck.claude.launch import SIMPLE, is_simple
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.protocol.commands import CreateSession
@@ -17,17 +18,13 @@ from quarterdeck.protocol.launch_members import BYPASS, bypassing
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.transcripts.catalogue import list_sessions
 
-SIMPLE = "CLAUDE_CODE_SIMPLE"
-"""What the flag `--bare` sets."""
-_OFF = frozenset({"", "0", "false", "no", "off"})
-
 
 def check_new(spec: SessionSpec) -> None:
     """Refuse a subagent that would do more than its session may, and a CLI that calls no hooks.
 
     It is no check of every spec: a person may take back the leave to skip permissions later.
     """
-    if spec.env.get(SIMPLE, "").lower() not in _OFF:
+    if is_simple(spec.env):
         raise UsageError(
             f"env: with {SIMPLE} the CLI calls no hooks, and rules would not hold for what it"
             " allows by itself"

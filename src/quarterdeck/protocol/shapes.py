@@ -70,6 +70,14 @@ class PolicyText(Body):
     text: Text
 
 
+class PolicyFileChange(Body):
+    """The new text of a policy file, and the version that it replaces."""
+
+    text: Text
+    version: Annotated[str, Meta(max_length=64)]
+    """As it was read; empty: there was no such file."""
+
+
 class CallQuestion(Body):
     """A call to explain. Omitted members are unknown, or taken from the session."""
 

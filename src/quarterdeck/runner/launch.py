@@ -21,6 +21,7 @@ from quarterdeck.claude.launch import (
     Launch,
     require_support,
     to_argv,
+    with_hooks_called,
     with_inbox_refused,
 )
 from quarterdeck.claude.locate import cli_version, find_claude
@@ -89,6 +90,7 @@ async def prepare(
     if not spec.cross_session:
         refused = partial(with_inbox_refused, launch, version, directory, always=True)
         launch = await anyio.to_thread.run_sync(refused)
+    launch = await anyio.to_thread.run_sync(with_hooks_called, launch, directory)
     env = child_environment(env=spec.env, api_billing=spec.api_billing, file_checkpointing=True)
     return Prepared(
         command=command,

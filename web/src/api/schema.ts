@@ -1759,6 +1759,8 @@ export interface paths {
         /**
          * SharedEvents
          * @description The history of the session of a read-only link, a page at a time.
+         *
+         *     Events about access to it are left out. Ask on with `next`, and not with the last number.
          */
         get: operations["SharedEventsSharedEvents"];
         put?: never;
