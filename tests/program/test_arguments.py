@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.program.arguments import command_line, speaks_stream_json
+from quarterdeck.program.arguments import (
+    command_line,
+    prints_only,
+    speaks_stream_json,
+    with_settings,
+)
 
 SDK = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
 ADDED = (
@@ -89,3 +94,60 @@ def test_the_hub_needs_reports_of_the_state_and_the_program_gets_them_if_it_want
     of_sdk = command_line(SDK, {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"})
     assert of_sdk.given.states
     assert "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS" not in of_sdk.env
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["--x", "--", "--settings", "a"], ["--settings=NEW", "--x", "--", "--settings", "a"]),
+        (["--settings", "a.json", "--x"], ["--settings", "NEW", "--x"]),
+        (['--settings={"a":"="}', "--x"], ["--settings=NEW", "--x"]),
+        (["--settings", "a", "--settings=b"], ["--settings", "a", "--settings=NEW"]),
+        (["--settings=b", "--settings", "a"], ["--settings=b", "--settings", "NEW"]),
+        (["--settings", "--settings=odd"], ["--settings", "NEW"]),
+        (["--settings", ""], ["--settings", "NEW"]),
+        (["--resume", "--settings", "a"], ["--resume", "--settings", "NEW"]),
+        (["--resume", "id", "--settings", "a"], ["--resume", "id", "--settings", "NEW"]),
+        (["--x", "--settings"], ["--settings=NEW", "--x", "--settings"]),
+        ([], ["--settings=NEW"]),
+    ],
+)
+def test_the_settings_that_count_are_replaced_and_nothing_else(
+    before: list[str], after: list[str]
+) -> None:
+    assert with_settings(before, "NEW") == tuple(after)
+
+
+def test_the_last_settings_are_the_ones_that_the_program_gave() -> None:
+    given = command_line([*SDK, "--settings", "a", "--settings=b", "--managed-settings", "{}"], {})
+    assert (given.given.settings, given.given.managed_settings) == ("b", "{}")
+    assert command_line(SDK, {}).given.settings is None
+
+
+@pytest.mark.parametrize(
+    ("argv", "env"),
+    [(["--bare"], {}), ([], {"CLAUDE_CODE_SIMPLE": "1"}), ([], {"CLAUDE_CODE_SIMPLE": "true"})],
+)
+def test_a_program_does_not_switch_hooks_off(argv: list[str], env: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="the hub's rules would not hold"):
+        command_line([*SDK, *argv], env)
+
+
+def test_what_only_looks_as_if_hooks_were_off_is_passed_on() -> None:
+    words = ["--settings", "--bare", "--", "--bare"]
+    line = command_line([*SDK, *words], {"CLAUDE_CODE_SIMPLE": "0"})
+    assert line.argv[-4:] == tuple(words)
+
+
+@pytest.mark.parametrize(
+    ("argv", "prints"),
+    [
+        (("-p", "What is this?"), True),
+        (("--print", "--output-format", "json"), True),
+        (("-p", *SDK), False),
+        (("--version",), False),
+        (("--", "-p"), False),
+    ],
+)
+def test_an_agent_that_only_prints_is_known(argv: tuple[str, ...], prints: bool) -> None:
+    assert prints_only(argv) is prints

@@ -82,6 +82,12 @@ def test_without_a_hub_nothing_is_run_and_the_text_says_what_to_do(
         run(SDK, env)
     with pytest.raises(UsageError, match="mcp__x__y"):
         run([*SDK, "--permission-prompt-tool", "mcp__x__y"], env)
+    for argv, more in ((("--bare",), {}), ((), {"CLAUDE_CODE_SIMPLE": "1"})):
+        with pytest.raises(UsageError, match="the hub's rules would not hold"):
+            run([*SDK, *argv], {**env, **more})
+    far = {**env, "QUARTERDECK_URL": "http://127.0.0.1:9", "QUARTERDECK_TOKEN": "qd_x"}
+    with pytest.raises(UsageError, match="messages of other sessions are refused"):
+        run([*SDK, "--settings", '{"crossSessionInbound":"accept"}'], far)
 
 
 def test_the_program_is_called_by_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +120,11 @@ def test_the_command_fails_closed_passes_through_and_runs_without_a_hub_if_told(
             check=False,
         )
 
-    assert (called("--version").returncode, called("--version").stdout) == (3, b"9.9.9\n")
+    version = called("--version")
+    assert (version.returncode, version.stdout, version.stderr) == (3, b"9.9.9\n", b"")
+    printed = called("-p", "hello")
+    assert b"quarterdeck-claude: runs without the hub" in printed.stderr
+    assert b"quarterdeck-claude" not in printed.stdout
     closed = called(*SDK)
     assert closed.returncode == 1
     assert closed.stdout == b""

@@ -6,8 +6,9 @@ as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from quarterdeck.claude.launch import SIMPLE, is_simple
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.runtime.agent_process import MARKS
@@ -26,10 +27,17 @@ _PROMPT_TOOL = "--permission-prompt-tool"
 _REPLAY = "--replay-user-messages"
 _PARTIAL = "--include-partial-messages"
 _SKIP = "--dangerously-skip-permissions"
+_BARE = "--bare"
+_SETTINGS, _MANAGED = "--settings", "--managed-settings"
+_RESUME = "--resume"
 _VALUES = (
-    "--input-format", "--output-format", _PROMPT_TOOL, "--permission-mode", "--model", "--resume",
+    "--input-format", "--output-format", _PROMPT_TOOL, "--permission-mode", "--model", _RESUME,
+    _SETTINGS, _MANAGED,
 )  # fmt: skip
-_ALONE = (_REPLAY, _PARTIAL, _SKIP)
+_OPTIONAL = (_RESUME,)
+"""Flags whose value may be missing: what looks like a flag is not taken for it."""
+_ALONE = (_REPLAY, _PARTIAL, _SKIP, _BARE)
+_PRINT = ("-p", "--print")
 
 
 class Given(Value):
@@ -47,6 +55,9 @@ class Given(Value):
     skip_permissions: bool = False
     model: str | None = None
     resume: str | None = None
+    settings: str | None = None
+    """JSON, or the path of a file, as the CLI takes it."""
+    managed_settings: str | None = None
 
 
 class CommandLine(Value):
@@ -63,11 +74,18 @@ def speaks_stream_json(argv: Sequence[str]) -> bool:
     return values.get("--input-format") == values.get("--output-format") == STREAM
 
 
+def prints_only(argv: Sequence[str]) -> bool:
+    """Whether this command line runs an agent that only prints."""
+    words = list(argv)
+    flags = words[: words.index("--")] if "--" in words else words
+    return not speaks_stream_json(argv) and any(each in _PRINT for each in flags)
+
+
 def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine:
     """The command line and the environment for the real CLI.
 
-    Raises `UsageError` if the program has another tool answer permission requests: the hub would
-    not hear of them.
+    Raises `UsageError` if the program has another tool answer permission requests, or switches the
+    hooks off: the hub would not hear of its calls.
     """
     values, alone = _scan(argv)
     tool = values.get(_PROMPT_TOOL)
@@ -75,6 +93,15 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
         raise UsageError(
             f"{_PROMPT_TOOL} {tool}: the hub answers permission requests; remove this option, or"
             " answer them in the program (can_use_tool)"
+        )
+    if _BARE in alone:
+        raise UsageError(
+            f"{_BARE}: with it the CLI calls no hooks, and the hub's rules would not hold"
+        )
+    if is_simple(environ):
+        raise UsageError(
+            f"{SIMPLE}: with this variable the CLI calls no hooks, and the hub's rules would not"
+            " hold"
         )
     given = Given(
         replay=_REPLAY in alone,
@@ -84,7 +111,9 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
         mode=values.get("--permission-mode"),
         skip_permissions=_SKIP in alone or values.get("--permission-mode") == BYPASS,
         model=values.get("--model"),
-        resume=values.get("--resume"),
+        resume=values.get(_RESUME),
+        settings=values.get(_SETTINGS),
+        managed_settings=values.get(_MANAGED),
     )
     # In front: an option of the program that takes many values would swallow what follows it.
     added = [
@@ -96,6 +125,19 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
     if not given.states:
         env[EMIT_STATES] = "1"
     return CommandLine(given=given, argv=(*added, *argv), env=env)
+
+
+def with_settings(argv: Sequence[str], settings: str) -> tuple[str, ...]:
+    """The same arguments with these settings in place of the last ones, which are those that the
+    CLI uses; where there are none, in front. Nothing else is changed.
+    """
+    words = list(argv)
+    found = [(place, value) for place, name, value in _flags(words) if name == _SETTINGS]
+    place, value = found[-1] if found else (len(words), "")
+    if place == len(words):  # if its value is missing, the CLI says so
+        return (f"{_SETTINGS}={settings}", *words)
+    words[place] = settings if words[place] == value else f"{_SETTINGS}={settings}"
+    return tuple(words)
 
 
 def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -113,15 +155,27 @@ def _is_on(environ: Mapping[str, str], name: str) -> bool:
 
 def _scan(argv: Sequence[str]) -> tuple[dict[str, str], set[str]]:
     """The flags that matter here: those with a value, where the last one counts, and the others."""
-    values: dict[str, str] = {}
-    alone: set[str] = set()
-    rest = iter(argv)
-    for argument in rest:
+    found = list(_flags(argv))
+    values = {name: value for _, name, value in found if name in _VALUES}
+    return values, {name for _, name, _ in found if name in _ALONE}
+
+
+def _flags(argv: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """The flags that matter here: where the value is (beyond the end: it is missing), name, value.
+
+    A flag without a value is where it is itself.
+    """
+    rest = iter(range(len(argv)))
+    for place in rest:
+        argument = argv[place]
         if argument == "--":
-            break
+            return
         name, equals, value = argument.partition("=")
-        if name in _VALUES:
-            values[name] = value if equals else next(rest, "")
-        elif argument in _ALONE:
-            alone.add(argument)
-    return values, alone
+        following = argv[place + 1] if place + 1 < len(argv) else ""
+        if argument in _ALONE or (name in _VALUES and equals):
+            yield place, name, value
+        elif name in _OPTIONAL and following.startswith("-"):
+            yield place, name, ""
+        elif name in _VALUES:
+            next(rest, None)
+            yield place + 1, name, following

@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from quarterdeck.domain.errors import LinkRefused, QuarterdeckError
-from quarterdeck.program.arguments import CommandLine, command_line, speaks_stream_json
+from quarterdeck.program.arguments import (
+    CommandLine,
+    command_line,
+    prints_only,
+    speaks_stream_json,
+    with_settings,
+)
 
 if TYPE_CHECKING:
     from quarterdeck.protocol.runner_frames import Program
@@ -47,6 +53,11 @@ def run(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """Run one command line to its end. Raises `QuarterdeckError`."""
     command = real_claude(environ)
     if not speaks_stream_json(argv):
+        if prints_only(argv):
+            sys.stderr.write(
+                f"{NAME}: runs without the hub: without --input-format and --output-format"
+                " stream-json there is nobody to ask\n"
+            )
         _replace_by(command, argv, environ)
     line = command_line(argv, environ)
     try:
@@ -165,13 +176,16 @@ def _bridge(
     command: Sequence[str], line: CommandLine, find: Callable[[], Hub], program: Program
 ) -> int:
     import anyio
+    from msgspec.structs import replace
 
+    from quarterdeck.claude.launch import ArgumentFiles
     from quarterdeck.program.bridge import Bridge
     from quarterdeck.program.hub_link import HubLink
+    from quarterdeck.program.settings import guarded_settings
     from quarterdeck.runner.limits import Bounds
     from quarterdeck.runner.spool import Spool
 
-    async def serve() -> int:
+    async def serve(line: CommandLine) -> int:
         folder = Path(tempfile.mkdtemp(prefix="quarterdeck-program-"))
         spool = Spool.create(folder, Bounds())
         try:
@@ -181,4 +195,7 @@ def _bridge(
         finally:
             spool.remove()
 
-    return anyio.run(serve)
+    with ArgumentFiles() as files:
+        settings = guarded_settings(line.given, Path.cwd(), files)
+        guarded = replace(line, argv=with_settings(line.argv, settings))
+        return anyio.run(serve, guarded)
