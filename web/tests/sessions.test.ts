@@ -39,7 +39,7 @@ describe("the sessions of a loop", () => {
 
   it("are one row: the one that waits for a person", () => {
     const groups = groupSessions([...turns, session({ session: "z" })], "all", "", new Set());
-    const rows = groups.flatMap(([, list]) => list.map((one) => one.session));
+    const rows = groups.flatMap(([, list]) => list.map((one) => one.session.session));
     expect(rows.sort()).toEqual(["c", "z"]);
   });
 
@@ -76,7 +76,7 @@ describe("the list as a person sees it", () => {
     session({ session: "d", archived: true }),
   ];
   const seen = (...given: Parameters<typeof groupSessions>): unknown =>
-    groupSessions(...given).map(([place, list]) => [place, list.map((one) => one.session)]);
+    groupSessions(...given).map(([place, list]) => [place, list.map((one) => one.session.session)]);
 
   it("is by machine and project, whoever waits first", () => {
     expect(seen(sessions, "all", "", new Set())).toEqual([

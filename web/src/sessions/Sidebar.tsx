@@ -4,8 +4,6 @@ import {
   Inbox as InboxIcon,
   Keyboard,
   type LucideIcon,
-  Pin,
-  PinOff,
   Plus,
   Repeat,
   Search,
@@ -15,22 +13,17 @@ import {
 } from "lucide-react";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { Session } from "../api/types";
 import { showKeys } from "../asks/showKeys";
-import { type Doing, doingOf, todoProgress } from "../state/doing";
-import { familiesOf, familyCost, familyName } from "../state/families";
+import { familiesOf } from "../state/families";
 import { groupSessions, type Show } from "../state/groups";
-import { isUnread } from "../state/readMarks";
-import { nameOf } from "../state/sessions";
 import { useAppState } from "../state/store";
+import { treeCosts } from "../state/trees";
 import { text } from "../text";
-import { ErrorBoundary } from "../ui/ErrorBoundary";
-import { ago, cost, elapsed } from "../ui/format";
 import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
-import { useNow } from "../ui/useNow";
 import { usePins } from "./pins";
+import { type ListView, SessionBranch } from "./SessionBranch";
 import styles from "./sidebar.module.css";
 
 const NewSession = lazy(() =>
@@ -53,6 +46,10 @@ export function Sidebar() {
     [sessions, show, wanted, pins],
   );
   const families = useMemo(() => familiesOf(sessions.values()), [sessions]);
+  const costs = useMemo(() => treeCosts(sessions.values()), [sessions]);
+  // Who looks for something sees all that fits.
+  const looking = wanted.trim() !== "" || show === "waiting";
+  const list: ListView = { families, costs, pins, onPin: pin, looking };
   return (
     <aside aria-label={words.sessions}>
       <header className={styles.top} data-part="top">
@@ -89,19 +86,12 @@ export function Sidebar() {
         </select>
       </div>
       <nav className={styles.sessionList} data-part="list" aria-label={words.all}>
-        {groups.map(([place, sessions]) => (
+        {groups.map(([place, trees]) => (
           <section key={place}>
             <PlaceHeading place={place} />
             <ul>
-              {sessions.map((session) => (
-                <ErrorBoundary key={session.session} what={text.app.things.session} raw={session}>
-                  <Row
-                    session={session}
-                    members={families.get(session.spec.family ?? "") ?? [session]}
-                    pins={pins}
-                    onPin={pin}
-                  />
-                </ErrorBoundary>
+              {trees.map((tree) => (
+                <SessionBranch key={tree.session.session} branch={tree} list={list} />
               ))}
             </ul>
           </section>
@@ -196,89 +186,5 @@ function PlaceHeading({ place }: { place: string }) {
         </span>
       )}
     </h2>
-  );
-}
-
-/** The state as a colour, and in words for those who do not see it. */
-function StateDot({ doing }: { doing: Doing }) {
-  return (
-    <span className="badge" data-tone={doing.tone}>
-      <span className="dot" aria-hidden="true" />
-      {doing.what !== undefined && <span className="visually-hidden">{doing.label}: </span>}
-    </span>
-  );
-}
-
-function Row(props: {
-  session: Session;
-  members: readonly Session[];
-  pins: ReadonlySet<string>;
-  onPin: (session: string) => void;
-}) {
-  const { session, members } = props;
-  const family = session.spec.family ? members : [];
-  const name = family.length ? familyName(nameOf(session)) : nameOf(session);
-  const pinned = members.find((member) => props.pins.has(member.session));
-  const [location] = useLocation();
-  const now = useNow(session.state === "working" ? 5 : 30);
-  const isNew = useAppState((state) => isUnread(state, session.session));
-  const activeAt = useAppState((state) => state.activity.get(session.session)?.at ?? 0);
-  const here = location === `/s/${encodeURIComponent(session.session)}`;
-  const unread = !here && isNew && session.state !== "starting";
-  const doing = doingOf(session, unread);
-  const facts = [
-    session.queued > 0 && words.queued(session.queued),
-    family.length > 0 && words.members(family.length),
-    todoProgress(session),
-    familyCost(members) > 0 && cost(familyCost(members)),
-    doing.since === undefined
-      ? ago(Math.max(session.updated, activeAt), now)
-      : elapsed(now - doing.since),
-  ].filter((fact) => typeof fact === "string" && fact !== "") as string[];
-  return (
-    <li className={styles.row} data-unread={unread || undefined} data-here={here || undefined}>
-      <Link
-        href={`/s/${encodeURIComponent(session.session)}`}
-        aria-current={here ? "page" : undefined}
-      >
-        <StateDot doing={doing} />
-        <span className={styles.title} title={withMarks(name)}>
-          <Marked text={name} />
-          {unread && <span className="visually-hidden"> {words.unread}</span>}
-        </span>
-        <span className={styles.doing} data-tone={doing.tone} title={doing.hint}>
-          {doing.what === undefined ? doing.label : <Marked text={doing.what} code />}
-        </span>
-        <span className={styles.numbers}>
-          {facts.map((fact) => (
-            <span key={fact}>{fact}</span>
-          ))}
-        </span>
-      </Link>
-      {family.length > 0 && (
-        <details className={styles.family}>
-          <summary>{words.turns}</summary>
-          <ul>
-            {family.map((member) => (
-              <li key={member.session}>
-                <Link href={`/s/${encodeURIComponent(member.session)}`}>
-                  <Marked text={nameOf(member).slice(name.length + 2) || nameOf(member)} />
-                </Link>{" "}
-                {cost(member.cost_usd)}
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-      <button
-        type="button"
-        className={`ghost icon-button ${styles.pin}`}
-        aria-pressed={pinned !== undefined}
-        aria-label={(pinned ? words.unpin : words.pin)(withMarks(name))}
-        onClick={() => props.onPin((pinned ?? members[0] ?? session).session)}
-      >
-        <Icon of={pinned ? PinOff : Pin} size={14} />
-      </button>
-    </li>
   );
 }

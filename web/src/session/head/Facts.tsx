@@ -18,6 +18,7 @@ import { todoProgress } from "../../state/doing";
 import { lookup } from "../../state/lookup";
 import { folderOf } from "../../state/sessions";
 import { store, useRights } from "../../state/store";
+import { starterOf } from "../../state/trees";
 import { text } from "../../text";
 import { ErrorText } from "../../ui/ErrorText";
 import { Icon } from "../../ui/Icon";
@@ -28,6 +29,7 @@ import { sandboxDetails, sandboxLabel } from "../sandbox";
 import { BudgetForm, budgetText } from "./Budget";
 import { tightest } from "./budgets";
 import styles from "./head.module.css";
+import { Starter } from "./Starter";
 import { effortsOf, modelName, modesOf } from "./switching";
 
 export interface Fact {
@@ -44,6 +46,10 @@ export function useFacts(session: Session, openPanel: (name: string) => void): F
     { name: "model", label: head.model, node: <ModelMenu session={session} /> },
     { name: "mode", label: head.mode, node: <ModeMenu session={session} /> },
   ];
+  const starter = starterOf(session);
+  if (starter !== undefined) {
+    facts.unshift({ name: "starter", label: head.startedBy, node: <Starter id={starter} /> });
+  }
   const effort = effortsOf(session).length > 0;
   facts.push({
     name: "effort",

@@ -42,6 +42,8 @@ export const session = {
       window ? `${tokens(used)} of ${tokens(window)} tokens` : `${tokens(used)} tokens`,
     budget: "Budget",
     todos: "To-dos",
+    startedBy: "Started by",
+    startedByAgent: (name: string) => `The agent of ${name} started this session`,
     machine: "Machine",
     machineTitle: "Where the agent runs",
     localMachine: "this hub",
