@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,24 +33,30 @@ async def _asks(programs: Programs, number: int) -> tuple[AskView, ...]:
             await anyio.sleep(0.1)
 
 
-async def test_programs_print_the_same_with_the_hub_and_without_it(programs: Programs) -> None:
+@pytest.mark.parametrize(
+    "sessions",
+    [{"asks.py": 1, "streams.py": 4, "control.py": 3}, {"extends.py": 1, "continues.py": 3}],
+    ids=["talk", "features"],
+)
+async def test_programs_print_the_same_with_the_hub_and_without_it(
+    sessions: dict[str, int], programs: Programs
+) -> None:
+    """Each program, and how many sessions it has: one for each query and client."""
     deck = programs.deck
     await deck.serve()
-    for name in ("asks.py", "streams.py", "control.py"):
+    for name in sessions:
         plain = await programs.start(name, cli=programs.claude)
         ours = await programs.start(name)
         expected = await plain.end()
         assert (await ours.end()).splitlines() == expected.splitlines(), name
         assert plain.process.returncode == ours.process.returncode == 0, expected
-    sessions = await anyio.to_thread.run_sync(lambda: list(deck.client.sessions()))
-    # One for each query and client: one in asks, four in streams, three in control.
-    assert sorted(each.name or "" for each in sessions) == [
-        "asks.py", *["control.py"] * 3, *["streams.py"] * 4,
-    ]  # fmt: skip
-    assert {each.state for each in sessions} == {"ended"}
-    audit = await _audit(programs)
-    assert "allow by program asks.py Bash: touch allowed" in audit
-    assert "deny by program asks.py Bash: touch forbidden" in audit
+    found = await anyio.to_thread.run_sync(lambda: list(deck.client.sessions()))
+    assert Counter(each.name for each in found) == sessions
+    assert {each.state for each in found} == {"ended"}
+    if "asks.py" in sessions:
+        audit = await _audit(programs)
+        assert "allow by program asks.py Bash: touch allowed" in audit
+        assert "deny by program asks.py Bash: touch forbidden" in audit
 
 
 async def test_three_at_once_survive_kill_9_of_the_hub_each_in_its_own_session(
@@ -98,6 +106,14 @@ answered_by = ["role:owner"]
 """
 
 
+HOSTILE = {
+    "env": {"CLAUDE_CODE_SIMPLE": "1"},
+    "crossSessionInbound": "accept",
+    "permissions": {"allow": ["Bash(cat secret)"]},
+}
+"""Settings with which the CLI would call no hooks, and so hold no rule."""
+
+
 async def test_people_and_program_answer_and_policy_denies_and_ends_are_clean(
     programs: Programs, tmp_path: Path
 ) -> None:
@@ -105,6 +121,9 @@ async def test_people_and_program_answer_and_policy_denies_and_ends_are_clean(
     policy = tmp_path / "policy.toml"
     policy.write_text(POLICY)
     deck.command.env["QUARTERDECK_POLICY_FILE"] = str(policy)
+    settings = Path(deck.command.env["HOME"]) / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps(HOSTILE))
     await deck.serve()
     program = await programs.start(
         "waits.py", "answerer", "answers", "touch a", "touch deny", "cat secret", "git push"
