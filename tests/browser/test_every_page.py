@@ -7,16 +7,23 @@ One service and one page for all of it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
+import anyio
 import pytest
+from msgspec import Raw
 from playwright.async_api import Browser, Page, expect
 
-from quarterdeck.cli.hub.demo import running_scenes
+from quarterdeck.cli.hub.demo import SCENE, running_scenes
 from quarterdeck.cli.hub.demo_scenes import SCENES, Scene, asks, begin, says
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.fronts.http import login_link
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.service.service import Service
 from quarterdeck.testing import fake
 from support.apart import apart
+from support.bounds import SECONDS
 from support.browser import Screen, browsing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
@@ -102,6 +109,15 @@ HOSTILE = (
         ),
     ),
 )
+CHILDREN: dict[str, tuple[str, ...]] = {
+    "tree-a": ("demo-changes",),
+    "tree-b": ("demo-changes",),
+    "tree-b1": ("demo-changes", "tree-b"),
+    "tree-b2": ("demo-changes", "tree-b", "tree-b1"),
+    "circle-a": ("circle-b",),
+    "circle-b": ("circle-a",),
+}
+"""Sessions that agents started, and those above them. The first waits for a person."""
 PAGES = (
     "/",
     "/s/long-many",
@@ -113,6 +129,7 @@ PAGES = (
     "/compare?s=demo-changes&s=demo-failure",
     "/s/demo-todos",
     "/s/demo-failure",
+    "/s/tree-b2",
     "/search",
     "/usage",
     "/loops",
@@ -180,7 +197,27 @@ async def deck(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Servic
     """A service with hostile and ordinary scenes."""
     folder = tmp_path_factory.mktemp("scenes")
     async with apart(running_scenes(folder, 0, (*SCENES, *HOSTILE))) as service:
+        for child, lineage in CHILDREN.items():
+            await _start_child(service, folder, child, lineage)
         yield service
+
+
+async def _start_child(
+    service: Service, folder: Path, child: str, lineage: tuple[str, ...]
+) -> None:
+    """As an agent's tool starts it; only the first has a prompt."""
+    name = f"{child} {WORD}" if child == "tree-b2" else child
+    spec = SessionSpec(directory=str(folder), name=name, env={SCENE: "no scene"})
+    asks_something = child == "tree-a"
+    prompt = Raw(b'"go"') if asks_something else ABSENT
+    by = f"agent:{lineage[-1]}"
+    command = CreateSession(spec=spec, session=child, prompt=prompt, by=by)
+    await service.hub.spawn(command, lineage, "ada")
+    with anyio.fail_after(SECONDS):
+        while asks_something:
+            view = service.hub.view(child)
+            asks_something = view is None or view.state is not SessionState.WAITING
+            await anyio.sleep(0.02)
 
 
 @pytest.fixture
@@ -217,7 +254,7 @@ async def test_every_page_and_card_fits_every_width_and_every_control_can_be_cli
         await settled(page)
         if path == "/":
             cards = page.locator(".asks-card")
-            await expect(cards).to_have_count(MANY + 6)
+            await expect(cards).to_have_count(MANY + 7)
         for width in WIDTHS:
             await page.set_viewport_size({"width": width, "height": 800})
             await settled(page)
@@ -251,6 +288,63 @@ async def test_axe_finds_nothing_of_any_level_on_any_page(screen: Screen) -> Non
         except AssertionError as error:
             wrong.append((f"phone {path}", str(error)[:600]))
     assert not wrong, "\n".join(map(str, wrong))
+
+
+async def test_sessions_that_agents_started_are_a_tree_that_hides_no_question(
+    screen: Screen,
+) -> None:
+    page = screen.page
+    fleet = page.get_by_role("navigation", name="All sessions")
+    row = fleet.locator(".sidebar-row")
+    below = fleet.get_by_role("list", name="Sessions that agents of decimal prices started")
+    inner = below.get_by_role("list", name="Sessions that agents of tree-b started")
+    for width in (1280, 390):
+        await page.set_viewport_size({"width": width, "height": 844})
+        await page.goto(screen.deck.address)
+        fold = fleet.get_by_role("button", name="decimal prices: 4 agents")
+        await expect(fold).to_have_attribute("aria-expanded", "true")
+        await expect(fold).to_contain_text("1 waits for you")
+        await expect(below.locator(".sidebar-title")).to_contain_text(
+            ["tree-a", "tree-b", "tree-b1", "tree-b2"]
+        )
+        await expect(inner.locator(".sidebar-title")).to_contain_text(["tree-b1", "tree-b2"])
+        await expect(row.filter(has_text="circle-")).to_have_count(2)
+        await fold.scroll_into_view_if_needed()
+        await screen.shot(f"tree-{width}")
+
+        # With the keyboard; what is folded stays so, and says who waits.
+        await fold.focus()
+        await page.keyboard.press("Enter")
+        await expect(fold).to_have_attribute("aria-expanded", "false")
+        await expect(below).to_have_count(0)
+        await page.reload()
+        await expect(fold).to_have_attribute("aria-expanded", "false")
+        await expect(fold).to_contain_text("1 waits for you")
+        await expect(row.filter(has_text="tree-")).to_have_count(0)
+        await settled(page)
+        await screen.shot(f"tree-folded-{width}")
+        await screen.check_access(ALL)
+        inbox = page.get_by_role("region", name="Waiting for you")
+        await expect(inbox.get_by_role("link", name="tree-a")).to_have_count(1)
+
+        # A filter finds what is folded away.
+        await page.get_by_label("Filter sessions").fill("tree-")
+        await expect(row).to_have_count(4)
+        await page.get_by_label("Filter sessions").fill("")
+        await page.get_by_label("Sessions to show").select_option("Waiting")
+        await expect(row.filter(has_text="tree-a")).to_have_count(1)
+        await page.get_by_label("Sessions to show").select_option("All")
+        await expect(row.filter(has_text="tree-")).to_have_count(0)
+        await fold.click()
+        await expect(row.filter(has_text="tree-")).to_have_count(4)
+
+    await page.set_viewport_size({"width": 1280, "height": 800})
+    await row.filter(has_text="tree-b1").get_by_role("link").click()
+    started = page.locator("main [data-fact=starter]").get_by_role("link")
+    await expect(started).to_have_text("Started by tree-b")
+    await screen.shot("tree-child")
+    await started.click()
+    await expect(page.get_by_role("heading", name="tree-b", exact=True)).to_be_visible()
 
 
 async def test_the_tour_opens_its_five_pages(screen: Screen) -> None:

@@ -6,6 +6,7 @@ import time
 
 from rich.text import Text
 
+from quarterdeck.cli.hub.session_order import by_lineage
 from quarterdeck.cli.hub.target import short_ids
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.session_text import session_place
@@ -21,21 +22,27 @@ STATE_STYLES = {
     SessionState.DISCONNECTED: "red",
     SessionState.RETRYING: "red",
 }
+LEVELS = 4
+"""Deeper sessions are not indented further."""
 
 
 def print_sessions(shapes: list[SessionShape]) -> None:
-    """Print a line for each on stdout; or that there are none, on stderr."""
+    """Print a line for each on stdout, indented below the session whose agent started it.
+
+    That there are none is said on stderr.
+    """
     if not shapes:
         consoles.stderr().print(Text("no sessions"))
     console = consoles.stdout()
     ids = short_ids(shapes)
     width = max(map(len, ids.values()), default=0)
     now = time.time() * 1000
-    for shape in shapes:
+    for level, shape in by_lineage(shapes):
         state = state_text(shape.state) + (" (archived)" if shape.archived else "")
         line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
         line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
         line.append(f"  {rough_cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")
+        line.append("  " * min(level, LEVELS))
         line.append(f"  {one_line(shape.name, 60)}" if shape.name else "")
         line.append(f"  {session_place(shape)}", "dim")
         if shape.state is SessionState.ENDED and shape.detail:
