@@ -23,7 +23,8 @@ export function Starter({ id }: { id: string }) {
     >
       <Icon of={GitFork} size={14} />
       <span className={styles.value}>
-        {head.startedBy} <Marked text={name} />
+        <span className={styles.prefix}>{head.startedBy} </span>
+        <Marked text={name} />
       </span>
     </Link>
   );
