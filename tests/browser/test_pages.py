@@ -152,11 +152,12 @@ async def test_machines_settings_and_tokens(seat: ApiSeat, lone_screen: Screen) 
 
     page = await visit(screen, "Settings")
     await page.get_by_label("Name of the token").fill("a script")
-    await page.get_by_label("Role of the token").select_option("viewer")
+    await page.get_by_label("Role of the token").select_option("program")
     await page.get_by_role("button", name="Create token").click()
     secret = await page.locator(".secret").inner_text()
     assert secret
-    assert "a script" in [each["name"] for each in (await seat.ada.get("tokens"))["tokens"]]
+    tokens = (await seat.ada.get("tokens"))["tokens"]
+    assert ("a script", "program") in [(each["name"], each["role"]) for each in tokens]
     await look(screen, "settings")
     await page.get_by_label("Theme").select_option("dark")
     ground = await screen.page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -3469,7 +3469,7 @@ export interface components {
         NewToken: {
             name: string;
             /** @enum {unknown} */
-            role: "operator" | "owner" | "viewer";
+            role: "operator" | "owner" | "program" | "viewer";
             /** @default 90 */
             days?: number;
         };

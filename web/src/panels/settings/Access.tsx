@@ -16,7 +16,7 @@ type Schemas = components["schemas"];
 type Grant = Schemas["GrantShape"];
 
 const words = text.settings;
-const ROLES = ["owner", "operator", "viewer"];
+const ROLES = ["owner", "operator", "viewer", "program"];
 
 /** Who has access, and how to grant or revoke it. */
 export function Tokens() {
@@ -73,6 +73,7 @@ export function Tokens() {
         </select>
         <button type="submit">{words.createToken}</button>
       </form>
+      <p className="muted">{words.programHint}</p>
       {created && (
         <p role="status">
           {words.copyNow} <code className="secret">{created}</code>

@@ -103,6 +103,8 @@ export const settings = {
   tokenRole: "Role of the token",
   namePlaceholder: "Name",
   createToken: "Create token",
+  programHint:
+    "“program” is for programs that run their agents through the hub with quarterdeck-claude. It can connect agents and answer what they ask, and nothing else.",
   copyNow: "Copy it now, it is shown only once:",
 
   // links

@@ -42,7 +42,7 @@ class NewToken(Body):
     """Grant access."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
-    role: Literal["owner", "operator", "viewer"]
+    role: Literal["owner", "operator", "viewer", "program"]
     days: Annotated[float, Meta(gt=0, le=3660)] = 90.0
     """After so many days the token expires."""
 
