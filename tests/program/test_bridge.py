@@ -434,6 +434,32 @@ async def test_a_program_cannot_have_the_session_of_another(world: World) -> Non
             assert await first.closed() == 4400
 
 
+async def test_a_token_does_not_begin_countless_sessions(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = world.hub
+    hub.programs.most_new = 2
+
+    async def take(key: str, token: str = "right") -> None:
+        socket = Socket()
+        async with socket.on(hub.programs, "/program", token=token):
+            socket.say(_hello(key))
+            assert isinstance(await socket.hear(), frames.Ack)
+
+    async with hub.running():
+        await take("one")
+        await take("two")
+        third = Socket()
+        async with third.on(hub.programs, "/program"):
+            third.say(_hello("three"))
+            assert await third.closed() == 1013, "it may dial again"
+        await take("two")  # it has its session, and comes back
+        await take("four", token="owner")
+        assert len(await hub.sessions()) == 3
+        monkeypatch.setattr("quarterdeck.hub.programs.NEW_SECONDS", 0.0)
+        await take("three")
+
+
 async def test_a_program_that_stays_away_has_ended(world: World) -> None:
     hub = world.hub
     async with hub.running():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -53,6 +54,9 @@ log = logging.getLogger(__name__)
 
 RETURN_SECONDS = 600.0
 """For so long a program that is away is waited for. One that runs dials again every few seconds."""
+MOST_NEW, NEW_SECONDS = 60, 60.0
+"""So many sessions may begin with one token in such a time. Another program dials again until it
+may."""
 LOST = "The connection to its program was lost."
 REFUSED = "The token of its program was revoked, or has expired."
 NOT_BACK = "Its program did not reconnect within {:g} s."
@@ -114,12 +118,15 @@ class Programs:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.return_seconds = RETURN_SECONDS
+        self.most_new = MOST_NEW
         self._owner = owner
         self._check = check
         self._adopt = adopt
         self._clock = clock
         self._ports: dict[str, _Port] = {}
         """By session: a program that names the run of another gets nothing of it."""
+        self._begun: dict[str, deque[float]] = {}
+        """When sessions began, by the name of the token."""
 
     # --- for the sessions ------------------------------------------------------------------------
 
@@ -190,6 +197,10 @@ class Programs:
         claimed = hello.name[:LONGEST_NAME] if hello.name.isprintable() else "program"
         named = dialler.role is Role.PROGRAM and dialler.name != LOCAL
         by = f"program {dialler.name if named else claimed}"
+        if hello.session not in self._ports and not self._may_begin(dialler.name):
+            log.warning("%s: it has begun %d sessions within a minute", by, self.most_new)
+            await wire.end(TRY_AGAIN)
+            return
         known = await self._adopt(hello, by, address)
         port, owner = self._ports.get(hello.session), self._owner(hello.session)
         if not known or port is None or owner is None:
@@ -211,6 +222,17 @@ class Programs:
                 await self._take(port, owner, header, lines)
         finally:
             await self._gone(port, wire, owner, refused=self._check(token) is None)
+
+    def _may_begin(self, token: str) -> bool:
+        """Whether one more session may begin now: a token must not make countless ones."""
+        now = self._clock()
+        begun = self._begun.setdefault(token, deque())
+        while begun and now - begun[0] >= NEW_SECONDS:
+            begun.popleft()
+        if len(begun) >= self.most_new:
+            return False
+        begun.append(now)
+        return True
 
     async def _gone(self, port: _Port, wire: Wire, owner: RunOwner, *, refused: bool) -> None:
         if port.wire is not wire:
