@@ -12,6 +12,7 @@ from quarterdeck.testing import ToolUse, play
 from support import mcp_server
 from support.api_client import ApiSeat
 from support.browser import Screen
+from support.repositories import commit, git
 from support.scenes import write
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -21,6 +22,10 @@ async def test_the_panels_show_files_context_servers_and_events(
     seat: ApiSeat, screen: Screen
 ) -> None:
     (seat.work / "app.py").write_text("def greet():\n    return 'helo'\n")
+    git(seat.work, "init", "-q")
+    git(seat.work, "config", "user.email", "ada@example.org")
+    git(seat.work, "config", "user.name", "Ada")
+    commit(seat.work, "begin")
     server = {"type": "stdio", "command": sys.executable, "args": [str(Path(mcp_server.__file__))]}
     spec = {
         "directory": str(seat.work),

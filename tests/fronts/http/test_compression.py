@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import gzip
 
+import anyio
 import pytest
 
 from quarterdeck.fronts.http.asgi import Message, Scope
-from quarterdeck.fronts.http.compression import IN_THREAD, compressing
+from quarterdeck.fronts.http.compression import AT_ONCE, IN_THREAD, Packer, compressing
 from support.front import Front
 
 pytestmark = pytest.mark.anyio
 
 
-def scope_of(accepts: str | None) -> Scope:
+def scope_of(accepts: str | None, method: str = "GET") -> Scope:
     headers = [] if accepts is None else [(b"accept-encoding", accepts.encode())]
-    return {"type": "http", "headers": headers}
+    return {"type": "http", "method": method, "headers": headers}
 
 
 async def sent(
@@ -27,7 +28,7 @@ async def sent(
     async def keep(message: Message) -> None:
         messages.append(message)
 
-    send = compressing(scope_of(accepts), keep)
+    send = compressing(scope_of(accepts), keep, Packer())
     size = str(sum(map(len, bodies))).encode()
     headers = [(b"content-type", kind), (b"content-length", size)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -65,6 +66,20 @@ async def test_small_answers_streams_and_other_kinds_pass_as_they_are() -> None:
     ):
         headers, got = await sent("gzip", kind, *bodies)
         assert (b"content-encoding" in headers, got) == (False, b"".join(bodies))
+
+
+async def test_while_enough_are_compressed_a_further_answer_is_sent_as_it_is() -> None:
+    packer = Packer()
+    packed: list[bytes | None] = []
+
+    async def pack() -> None:
+        packed.append(await packer.pack(b"a" * 4_000_000))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(AT_ONCE + 3):
+            tasks.start_soon(pack)
+    assert packed.count(None) == 3
+    assert await packer.pack(b"a" * (IN_THREAD + 1)) is not None, "they are free again"
 
 
 async def test_the_api_compresses_what_is_long(hub: Front) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import zlib
 from pathlib import Path
 
 import pytest
 from msgspec import Raw
 
-from quarterdeck.fronts.http.asgi import Message, Receive, Scope, Send
 from quarterdeck.fronts.http.echoes import without_pictures
-from quarterdeck.fronts.http.packing import compressed, packed
 from quarterdeck.protocol import events as ev
 from support.front import Front, front
 
@@ -53,33 +50,6 @@ async def test_small_answers_other_kinds_and_streams_are_sent_as_they_are(hub: F
             "GET", "/api/sessions/s1/events", headers={"accept": "text/event-stream"}
         ) as stream:
             assert "content-encoding" not in stream.headers
-
-
-async def test_an_answer_in_pieces_is_passed_on_piece_by_piece() -> None:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"1" * 5000, "more_body": True})
-        await send({"type": "http.response.body", "body": b"2"})
-
-    heard: list[Message] = []
-
-    async def receive() -> Message:
-        return {"type": "http.disconnect"}
-
-    async def send(message: Message) -> None:
-        heard.append(message)
-
-    scope: Scope = {"type": "http", "method": "GET", "headers": [(b"accept-encoding", b"gzip")]}
-    await packed(app, scope, receive, send)
-    assert [one.get("body") for one in heard[1:]] == [b"1" * 5000, b"2"]
-    assert heard[0]["headers"] == [(b"content-type", b"application/json")]
-
-
-def test_compressed_text_is_the_same_text() -> None:
-    body = b'{"a": 1}' * 20_000
-    assert zlib.decompress(compressed(body), 31) == body
-    assert len(compressed(body)) < len(body) / 50
 
 
 @pytest.mark.parametrize(

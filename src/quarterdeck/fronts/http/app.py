@@ -28,7 +28,6 @@ from quarterdeck.fronts.http.connection import Pace
 from quarterdeck.fronts.http.gate import SHARED_PATHS, Gate
 from quarterdeck.fronts.http.large_bodies import SMALL_BODY
 from quarterdeck.fronts.http.openapi import StructNames, document
-from quarterdeck.fronts.http.packing import packed
 from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.people import PeopleStore
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
@@ -188,7 +187,7 @@ class _Switch:
             await _live(receive, send)
         elif self._is_api(scope):
             scope[SERVICES] = self._services
-            await packed(self._api, scope, receive, send)
+            await self._api(scope, receive, send)
         else:
             await self._pages(scope, send)
 

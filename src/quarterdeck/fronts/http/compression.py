@@ -1,28 +1,54 @@
 """JSON of the API is sent compressed to whoever accepts it.
 
-Owns which answers are: whole ones of text that are worth it. A stream passes as it is, and files of
-the web app are compressed once, by `pages`. A page of another site cannot have answers of the API
-made for a person (they need the page key), so their length tells it nothing. Above is the gate.
+Owns which answers are: whole ones to `GET` that are worth it. An answer to a command may hold a
+secret, and passes as it is, as a stream does. Files of the web app are compressed once, by `pages`.
+Compression is a courtesy: while enough answers are being compressed, a further one is sent as it
+is, so that nobody waits for the answers of others. A page of another site cannot have answers of
+the API made for a person (they need the page key), so their length tells it nothing. Above is the
+gate.
 """
 
 from __future__ import annotations
 
 import gzip
 
+import anyio
 import anyio.to_thread
 
 from quarterdeck.fronts.http.asgi import Message, Scope, Send, header_of
 
 LEAST = 1024
 """Less is not worth it, in bytes."""
-IN_THREAD = 64 * 1024
-"""More would hold up the event loop for a millisecond."""
-LEVEL = 5
+IN_THREAD = 8 * 1024
+"""More would hold up the event loop for a noticeable part of a millisecond."""
+AT_ONCE = 2
+"""Answers that are compressed in threads at the same time, of all people together."""
+LEVEL = 3
 
 
-def compressing(scope: Scope, send: Send) -> Send:
+class Packer:
+    """Compresses answers in threads of its own, and counts them."""
+
+    def __init__(self) -> None:
+        self._limiter = anyio.CapacityLimiter(AT_ONCE)
+        self._busy = 0
+
+    async def pack(self, body: bytes) -> bytes | None:
+        """The body, compressed; None while enough others are."""
+        if len(body) <= IN_THREAD:
+            return _pack(body)
+        if self._busy >= AT_ONCE:
+            return None
+        self._busy += 1
+        try:
+            return await anyio.to_thread.run_sync(_pack, body, limiter=self._limiter)
+        finally:
+            self._busy -= 1
+
+
+def compressing(scope: Scope, send: Send, packer: Packer) -> Send:
     """A `send` that compresses the answer to this request, if that is wanted and worth it."""
-    if not _accepts(header_of(scope, b"accept-encoding") or ""):
+    if scope["method"] != "GET" or not _accepts(header_of(scope, b"accept-encoding") or ""):
         return send
     start: Message | None = None
 
@@ -38,12 +64,10 @@ def compressing(scope: Scope, send: Send) -> Send:
         body = message.get("body", b"")
         whole = not message.get("more_body", False)
         if whole and len(body) >= LEAST and _is_json(begun):
-            if len(body) > IN_THREAD:
-                packed = await anyio.to_thread.run_sync(_pack, body)
-            else:
-                packed = _pack(body)
-            begun = {**begun, "headers": _headers(begun, len(packed))}
-            message = {**message, "body": packed}
+            packed = await packer.pack(body)
+            if packed is not None:
+                begun = {**begun, "headers": _headers(begun, len(packed))}
+                message = {**message, "body": packed}
         await send(begun)
         await send(message)
 

@@ -24,7 +24,7 @@ from quarterdeck.fronts.http.asgi import (
     refuse_upgrade,
     respond,
 )
-from quarterdeck.fronts.http.compression import compressing
+from quarterdeck.fronts.http.compression import Packer, compressing
 from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
@@ -104,6 +104,7 @@ class Gate:
         self._inbound = inbound
         self._mcp = mcp
         self._program = program
+        self._packer = Packer()
         self._requests = requests or Requests()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,7 +123,8 @@ class Gate:
         except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
             await _refuse(scope, receive, send, problem_of(error), (), visit)
             return
-        await _pass(self._within_limits(self._while_valid(app)), scope, receive, send, visit)
+        served = self._within_limits(self._while_valid(app))
+        await _pass(served, scope, receive, send, visit, self._packer)
 
     def _within_limits(self, app: ASGIApp) -> ASGIApp:
         """The app, as long as its client has not too much under way."""
@@ -254,7 +256,9 @@ def _not_for_pages(scope: Scope, endpoint: ASGIApp | None) -> ASGIApp:
     return endpoint
 
 
-async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+async def _pass(
+    app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit: Visit, packer: Packer
+) -> None:
     """Have the app answer, with headers that keep browsers from harm."""
     private = path_of(scope).startswith(("/api/", SHARED_PATHS)) or path_of(scope) == "/metrics"
     socket = begun = scope["type"] == "websocket"
@@ -269,7 +273,7 @@ async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit:
     answering = send
     if not socket:
         api = path_of(scope).startswith("/api/")
-        answering = compressing(scope, hardened) if api else hardened
+        answering = compressing(scope, hardened, packer) if api else hardened
     try:
         await app(scope, receive, answering)
     except asyncio.CancelledError:

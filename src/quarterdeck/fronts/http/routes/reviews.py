@@ -5,13 +5,16 @@ Whoever may read a session may look. Whoever may steer it may change. The hub jo
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from litestar import get, post
+from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency
+from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter, SkipValidation
 
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
+from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of
 from quarterdeck.fronts.http.routes.worktrees import MACHINE_ERRORS, Comparison
 from quarterdeck.hub.checkpoints import read_checkpoints
@@ -41,12 +44,18 @@ from quarterdeck.protocol.shapes import (
 )
 from quarterdeck.protocol.views import CheckpointList
 
+AnyConnection = ASGIConnection[Any, Person, Any, Any]
 Reviewing = NamedDependency[SkipValidation[ReviewService]]
 PathQuery = Annotated[
     str, QueryParameter(description="A file's path", min_length=1, max_length=4096)
 ]
 _HERE = ""
 """Where it is done is set by the hub."""
+
+
+def _may_steer(connection: AnyConnection, _: BaseRouteHandler) -> None:
+    """Before the body is read: who may only look sends nothing here. Raises `Forbidden`."""
+    connection.user.need(Right.STEER)
 
 
 @get("/sessions/{session_id:str}/diff/file", opt=documented(MACHINE_ERRORS))
@@ -114,6 +123,7 @@ async def get_remote(session_id: SessionId, reviews: Reviewing) -> RemoteState:
 @post(
     "/sessions/{session_id:str}/revert",
     status_code=200,
+    guards=[_may_steer],
     opt=documented(COMMAND_ERRORS, takes=RevertBody),
 )
 async def revert_change(session_id: SessionId, request: Asking, reviews: Reviewing) -> FolderDone:
@@ -133,6 +143,7 @@ async def revert_change(session_id: SessionId, request: Asking, reviews: Reviewi
 @post(
     "/sessions/{session_id:str}/stage",
     status_code=200,
+    guards=[_may_steer],
     opt=documented(COMMAND_ERRORS, takes=StageBody),
 )
 async def stage_files(session_id: SessionId, request: Asking, reviews: Reviewing) -> FolderDone:
@@ -145,6 +156,7 @@ async def stage_files(session_id: SessionId, request: Asking, reviews: Reviewing
 @post(
     "/sessions/{session_id:str}/commit",
     status_code=200,
+    guards=[_may_steer],
     opt=documented(COMMAND_ERRORS, takes=CommitBody),
 )
 async def commit_files(session_id: SessionId, request: Asking, reviews: Reviewing) -> FolderDone:
@@ -157,6 +169,7 @@ async def commit_files(session_id: SessionId, request: Asking, reviews: Reviewin
 @post(
     "/sessions/{session_id:str}/push",
     status_code=200,
+    guards=[_may_steer],
     opt=documented(COMMAND_ERRORS, takes=PushBody),
 )
 async def push_branch(session_id: SessionId, request: Asking, reviews: Reviewing) -> FolderDone:
@@ -173,6 +186,7 @@ async def push_branch(session_id: SessionId, request: Asking, reviews: Reviewing
 @post(
     "/sessions/{session_id:str}/pull-request",
     status_code=200,
+    guards=[_may_steer],
     opt=documented(COMMAND_ERRORS, takes=PullRequestBody),
 )
 async def create_pull_request(
@@ -206,9 +220,7 @@ async def list_checkpoints(session_id: SessionId, hub: Hub) -> CheckpointList:
 
 
 async def _act(session: str, request: Asking, reviews: ReviewService, act: Act) -> FolderDone:
-    person = request.user
-    person.need(Right.STEER)
-    return await reviews.act(session, act, by=person.name)
+    return await reviews.act(session, act, by=request.user.name)
 
 
 HANDLERS = [
