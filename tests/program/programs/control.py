@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 from typing import Any
 
 from claude_agent_sdk import (
@@ -22,10 +24,14 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 async def main() -> None:
     bypass = options(permission_mode="bypassPermissions", tools=["Bash", "Read"])
     async with ClaudeSDKClient(bypass) as client:
-        await client.query(play(reply(ToolUse("Bash", {"command": "sleep 60"}))))
+        started = Path(f"started-{os.getpid()}")
+        command = f"touch {started}; sleep 60"
+        await client.query(play(reply(ToolUse("Bash", {"command": command}))))
         async for message in client.receive_messages():
             if isinstance(message, AssistantMessage):
                 break
+        while not started.exists():  # noqa: ASYNC110, ASYNC240 - the CLI does not say when it runs
+            await asyncio.sleep(0.02)
         await client.interrupt()
         async for message in client.receive_response():
             if isinstance(message, ResultMessage):
