@@ -43,6 +43,8 @@ def exit_code(error: QuarterdeckError) -> Exit:
     match error:
         case AgentRefused():
             return Exit.AGENT
+        case QuarterdeckError(problem=_):
+            return Exit.FAILED  # the hub refused, for whatever reason: `client.calls.HubRefused`
         case UsageError():
             return Exit.USAGE
         case LaunchError() | LinkError() | RequestError():
