@@ -33,6 +33,17 @@ class _Permissions(Value):
     deny: tuple[str, ...] = ()
 
 
+class _Sandbox(Value):
+    filesystem: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+class _WithPaths(Value):
+    """The settings that name paths."""
+
+    permissions: _Permissions = _Permissions()
+    sandbox: _Sandbox = _Sandbox()
+
+
 def guarded_settings(given: Given, directory: Path, files: ArgumentFiles) -> str:
     """The settings for the CLI, as text or as the path of one of `files`.
 
@@ -65,15 +76,23 @@ def _guarded(text: str | None, directory: Path) -> str:
 
 
 def _check_paths(name: str, directory: Path) -> None:
-    """Raise `UsageError` for rules about paths from the folder of the file: ours is elsewhere."""
-    found = read_settings(name, directory).get("permissions", msgspec.Raw(b"{}"))
+    """Raise `UsageError` for paths that begin at the folder of the file: ours is elsewhere."""
+    text = msgspec.json.encode(read_settings(name, directory))
     try:
-        rules = msgspec.json.decode(found, type=_Permissions)
+        found = msgspec.json.decode(text, type=_WithPaths)
     except ValueError as error:
-        raise UsageError(f"settings: permissions: {error}") from error
-    for rule in (*rules.allow, *rules.ask, *rules.deny):
-        if "(/" in rule and "(//" not in rule:
-            raise UsageError(
-                f"settings: the rule {rule} begins at the folder of {name}, and the CLI gets a copy"
-                " elsewhere; write the whole path, with // in front"
-            )
+        raise UsageError(f"settings: {error}") from error
+    rules = found.permissions
+    moved = [
+        rule
+        for rule in (*rules.allow, *rules.ask, *rules.deny)
+        if "(/" in rule and "(//" not in rule
+    ]
+    for paths in found.sandbox.filesystem.values():
+        if isinstance(paths, list):
+            moved += [str(path) for path in paths if not str(path).startswith(("/", "~"))]
+    if moved:
+        raise UsageError(
+            f"settings: {moved[0]} begins at the folder of {name}, and the CLI gets a copy"
+            " elsewhere; write the whole path (with // in front in a permission rule)"
+        )
