@@ -39,7 +39,9 @@ LARGE_ROUTES = {
     ("PATCH", "/api/sessions/{session_id}/prompts/{prompt_id}"),
     ("POST", "/api/sessions/{session_id}/files"),
 }
-TEXT_ROUTES = {("POST", f"/api/policy/{name}") for name in ("check", "explain", "replay")}
+TEXT_ROUTES = {("POST", f"/api/policy/{name}") for name in ("check", "explain", "replay")} | {
+    ("PUT", "/api/policy/files/{name}")
+}
 
 Decode = Callable[[str, dict[str, Any]], object]
 
