@@ -40,11 +40,11 @@ class OutputClosed(Exception):
 
 def exit_code(error: QuarterdeckError) -> Exit:
     """The code for an error that ended the command."""
+    if hasattr(error, "problem"):  # `HubRefused`, which is not loaded for every command
+        return Exit.FAILED
     match error:
         case AgentRefused():
             return Exit.AGENT
-        case QuarterdeckError(problem=_):
-            return Exit.FAILED  # the hub refused, for whatever reason: `client.calls.HubRefused`
         case UsageError():
             return Exit.USAGE
         case LaunchError() | LinkError() | RequestError():
