@@ -149,8 +149,10 @@ class Probe:
         self.prompt("urgent", priority="now")
         assert not await self.works("no_such_subtype")
         self.model.release("urgent")
-        self.found["honours_priority"] = (await self.result()).get("result") != "whole"
-        assert (await self.result())["result"] == "echo: urgent"
+        first = (await self.result()).get("result")
+        self.found["honours_priority"] = first != "whole"
+        if first != "echo: urgent":  # the turn that it displaced may have no result of its own
+            assert (await self.result())["result"] == "echo: urgent"
         await self.wait_at("stop")
         receipt = await self.request("interrupt")
         self.found["has_interrupt_receipt"] = bool(receipt.get("response"))
