@@ -239,6 +239,9 @@ async def test_what_moves_while_it_ends_does_not_matter() -> None:
 
     app = Top(nowhere)
     async with app.run_test(size=WIDE) as pilot:
+        await app.query_one("#nothing").remove()  # the parts of the screen go one by one
+        app._board_changed()
+        app._show_changes()
         await pilot.press("ctrl+q")
     assert not app.screen_stack
     app.on_descendant_focus()

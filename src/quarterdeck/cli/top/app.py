@@ -168,7 +168,7 @@ class Top(App[int]):
 
     def _show_changes(self) -> None:
         """Show what has changed: many things do at once where many agents work."""
-        if not self._changed or not self.screen_stack:
+        if not self._changed or not self.screen_stack or not self._inbox.is_whole:
             return
         self._changed = False
         board = self.board

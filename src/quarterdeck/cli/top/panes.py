@@ -110,6 +110,11 @@ class Inbox(VerticalScroll, can_focus=False):
         """The cards, in their order."""
         return list(self.query(AskCard))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has its parts: when the app ends they go one by one."""
+        return bool(self.query("#nothing"))
+
     def show(self, views: list[AskView], names: dict[str, str]) -> None:
         """Show these questions. What is pressed on a card counts only after a moment of rest."""
         wanted = {view.opened.ask: view for view in views}
