@@ -3,6 +3,8 @@
 Owns which sessions are in memory and who gets a command; what a command means for a session is
 `session`'s business. It holds no state that the journal does not: after a restart it reads from
 there what runs, and goes on.
+
+The module is long because it is the whole API of the hub: each front finds every call here.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Journal, hub, HTTP and the local runner. The runner is a process of its own and outlives the hub:
 agents keep working while the hub is stopped, killed or upgraded, and the next hub reconnects.
+
+The module is long because everything is composed in one place, in the order in which it starts.
 """
 
 from __future__ import annotations
