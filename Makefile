@@ -9,6 +9,7 @@ BIN    := $(VENV)/bin
 CACHE  := .cache
 CLIS   := $(CACHE)/claude-cli
 ACPX   := $(CACHE)/acpx
+SDK    := $(CACHE)/sdk-tests
 MCP_CONFORMANCE := $(CACHE)/mcp-conformance
 # Most tests wait for a process more than they compute: two to a core.
 CORES   := $(shell nproc 2>/dev/null || echo 2)
@@ -21,7 +22,7 @@ NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv setup clis deck run demo screens test quick check format types docs bench lock sbom clean
+.PHONY: help venv setup clis deck run demo screens test long quick check format types docs bench lock sbom clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -68,6 +69,11 @@ $(MCP_CONFORMANCE)/.installed: tools/mcp-conformance/package-lock.json $(VENV)/.
 	    --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+# The source of the official SDK, with its examples and tests, and what some of them need.
+$(SDK)/.installed: requirements/dev.lock requirements/sdk-examples.lock $(VENV)/.installed
+	@$(BIN)/python tools/install_sdk_source.py >/dev/null
+	@touch $@
+
 # The web deck, built into the package. Node comes with the virtual environment.
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(VENV)/.installed
 	@$(NPM) ci --ignore-scripts --no-audit --no-fund
@@ -111,13 +117,16 @@ mkdir -p $(CACHE); $(NPM) run --silent test >$(CACHE)/web-tests.log 2>&1 & web=$
 	$(1); code=$$?; wait $$web || code=1; tail -n 200 $(CACHE)/web-tests.log; exit $$code
 endef
 
-test: setup clis deck $(ACPX)/.installed $(MCP_CONFORMANCE)/.installed $(CACHE)/.browser $(CACHE)/.bubblewrap ## run the whole suite; T=path or T=word runs a part
+test: setup clis deck $(ACPX)/.installed $(MCP_CONFORMANCE)/.installed $(SDK)/.installed $(CACHE)/.browser $(CACHE)/.bubblewrap ## run the whole suite; T=path or T=word runs a part
 ifeq ($(T),)
-	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --grouped --cov --cov-report=)
+	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --grouped -m 'not long' --cov --cov-report=)
 else
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 	    $(if $(wildcard $(firstword $(subst ::, ,$(T)))),'$(T)',-k '$(T)')
 endif
+
+long: setup clis $(SDK)/.installed ## tests that take minutes: the larger examples of the official SDK, with the CLI alone and with the hub
+	@$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m long
 
 quick: setup $(WEB)/node_modules/.installed ## the inner loop: tests that start no process
 	@$(call beside_web_tests,$(BIN)/python -m pytest --quick --grouped -q -n $(CORES) --dist worksteal)
@@ -137,6 +146,7 @@ types: setup $(WEB)/node_modules/.installed ## write the web deck's types from t
 
 docs: setup clis ## write the pages that are generated
 	@$(BIN)/python tools/draw_states.py
+	@$(BIN)/python tools/draw_transitions.py
 	@QUARTERDECK_WRITE_DOCS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/real_cli
 
 bench: setup deck $(CACHE)/.browser $(CACHE)/.bubblewrap ## measure, side by side with the peers; ROW=4 is one row of the table
@@ -151,6 +161,8 @@ lock: setup ## resolve the dependencies anew, into requirements/*.lock
 	    --no-annotate --no-header --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements/dev.lock
 	@echo aiogram | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
 	    --no-annotate --no-header --no-emit-index-url - -o requirements/aiogram.lock
+	@printf 'asyncpg\nfakeredis\ntrio\n' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
+	    --no-annotate --no-header --no-emit-index-url - -o requirements/sdk-examples.lock
 	@echo "Now run: make sbom"
 
 sbom: setup ## write the bill of materials from the lock files

@@ -1,6 +1,6 @@
 """Run the benchmarks and print them: `make bench`, or `python -m bench [--row N …] [CASE …]`.
 
-Fourteen rows make one table, `bench/results.json` and the page about performance. Other cases have
+Sixteen rows make one table, `bench/results.json` and the page about performance. Other cases have
 no row there: they are run by name, and some of them in short behind the whole table. The exit code
 is 1 when a bar that is a ratio is not reached.
 """
@@ -25,9 +25,11 @@ from pathlib import Path
 import msgspec
 
 from bench import (
+    databases,
     decisions,
     deck,
     docs,
+    fleets,
     growth,
     idle_bot,
     journals,
@@ -62,6 +64,8 @@ ROWS: dict[int, Row] = {
     12: growth.growth,
     13: decisions.decisions,
     14: restart.restarts,
+    15: databases.databases,
+    16: fleets.fleets,
 }
 
 CASES: dict[str, Callable[[Path, int], None]] = {

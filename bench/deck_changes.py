@@ -2,8 +2,9 @@
 
 A session of the fake CLI works in a repository, whose files are then changed as a shell command
 would change them. Measured is the time from the click on the link to the review until the list of
-files and the first diff are painted, with a real runner and git; then the same from file to file,
-and for one file with 10,000 changed lines; and the frames while that one is scrolled.
+files and the first diff are painted, with a real runner and git, and the time from loading the page
+by its address; then from file to file, and for one file with 10,000 changed lines; and the frames
+while that one is scrolled.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ CLICKED = """(selector) => new Promise((done) => {
   };
   requestAnimationFrame(look);
 })"""
+PAINTED = """() => new Promise((done) => {
+  const look = () => {
+    const drawn = document.querySelector('[data-layout] [data-sign="+"]');
+    if (!drawn) return requestAnimationFrame(look);
+    requestAnimationFrame(() => done(performance.now()));
+  };
+  requestAnimationFrame(look);
+})"""
 SCROLL = """(frames) => new Promise((done) => {
   const box = document.querySelector('[data-layout]');
   const times = [];
@@ -58,6 +67,8 @@ class Reviewed(Value):
     """Medians in ms, and the frames."""
 
     opened: float
+    by_address: float
+    """With the whole page, and nothing read before."""
     next_file: float
     long_file: float
     frames: list[float]
@@ -77,6 +88,7 @@ async def measure_changes(folder: Path, deck: Service, page: Page, rounds: int) 
     _change(repository)
     link = f'a[href="/changes/{SESSION}"]'
     opened: list[float] = []
+    addresses: list[float] = []
     steps: list[float] = []
     longs: list[float] = []
     frames: list[float] = []
@@ -90,9 +102,12 @@ async def measure_changes(folder: Path, deck: Service, page: Page, rounds: int) 
         await page.get_by_role("button", name=LONG).wait_for()
         longs.append(float(await page.evaluate(CLICKED, f'nav button[title="{LONG}"]')))
         frames = await page.evaluate(SCROLL, FRAMES)
+        await page.goto(f"{deck.address}/changes/{SESSION}")
+        addresses.append(float(await page.evaluate(PAINTED)))
     await deck.hub.submit(StopSession(session=SESSION))
     return Reviewed(
         opened=statistics.median(opened[1:]),
+        by_address=statistics.median(addresses[1:]),
         next_file=statistics.median(steps[1:]),
         long_file=statistics.median(longs[1:]),
         frames=frames,

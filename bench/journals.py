@@ -25,11 +25,12 @@ from bench.rounds import interleaved_async, percentile
 from bench.served import Served, quiet, served
 from bench.table import Bar, Kind, Measure, Peer, Sample, paired
 from quarterdeck.history.texts import texts_of
+from quarterdeck.journal.base import Log
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.search import SearchIndex
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import Event, RunStarting, Said, SessionCreated
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 from quarterdeck.service.service import SWITCH_SECONDS
 
 APPENDED, WRITERS, GROUP = 100_000, 10, 250
@@ -47,7 +48,7 @@ def events(count: int) -> list[Event]:
     ]
 
 
-async def begin(journal: SqliteJournal, session: str) -> list[Stored]:
+async def begin(journal: Log, session: str) -> list[Stored]:
     """Make a session, so that there is something to append to."""
     spec = SessionSpec(directory="/work")
     created = SessionCreated(spec=spec, by="bench")

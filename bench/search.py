@@ -18,11 +18,11 @@ from msgspec import Raw
 
 from bench import lines
 from quarterdeck.history.texts import texts_of
-from quarterdeck.journal.search import Search, TextKind
 from quarterdeck.journal.sqlite.search import SearchIndex
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import PromptQueued, Said, SessionCreated
+from quarterdeck.protocol.search import Search, TextKind
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 
 EVENTS = 1_000_000
 SESSIONS = 2_000

@@ -276,9 +276,9 @@ async def paced(folder: Path, rounds: int) -> list[Measure]:
     ]
 
 
-async def paced_sessions(deck: Served, client: Client) -> list[str]:
+async def paced_sessions(deck: Served, client: Client, count: int = SESSIONS) -> list[str]:
     """Fifty sessions that are ready."""
-    sessions = [await client.create(deck.spec()) for _ in range(SESSIONS)]
+    sessions = [await client.create(deck.spec()) for _ in range(count)]
     for session in sessions:
         await client.follow({session: 0}, live=False)
         await client.prompt(session, prompt({"do": "nothing"}))
@@ -299,7 +299,10 @@ async def _turns(client: Client, sessions: set[str]) -> None:
 async def paced_round(
     deck: Served, client: Client, sessions: list[str], each: float
 ) -> list[float]:
-    """The delays of all events, in milliseconds, when each agent says so many a second."""
+    """The delays of all events, in milliseconds, when each agent says so many a second.
+
+    The sessions are followed at `deck`, which may be another hub than that of `client`.
+    """
     wanted = int(each * PACED_SECONDS)
     followers: list[Counting] = []
     heads = {session: (await _view(client, session))["head"] for session in sessions}

@@ -15,13 +15,17 @@ from quarterdeck.runtime.agent_process import MARKS
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
 from support.clis import EXTRA_VERSIONS, VERSIONS, real_cli
+from support.forks import SDK, Forks, forks
 from support.processes import Processes, left_behind, offspring
 
 pytest_plugins = (
     "pytester",
     "support.compatibility",
     "support.contained",
+    "support.cpu_report",
     "support.failures",
+    "support.postgres",
+    "support.measured",
     "support.quick",
     "support.grouped",
 )
@@ -64,17 +68,6 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-@pytest.hookimpl(trylast=True)  # after the plugin that marks property tests
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measure no coverage in property tests and those that compute for seconds.
-
-    They walk the same branches thousands of times.
-    """
-    for item in items:
-        if item.get_closest_marker("hypothesis") or item.get_closest_marker("heavy"):
-            item.add_marker("no_cover")
-
-
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Quarterdeck runs on asyncio."""
@@ -101,8 +94,11 @@ async def model() -> AsyncIterator[ScriptedModel]:
 
 
 @pytest.fixture(autouse=True)
-def no_process_is_left_behind() -> Iterator[None]:
+def no_process_is_left_behind(pytestconfig: pytest.Config) -> Iterator[None]:
     """Fail a test that leaves a process running, and end that process."""
+    if pytestconfig.getoption("--cpu-report"):  # it adopts those that outlive their parent
+        yield
+        return
     before = offspring()
     yield
     if left := left_behind(before):
@@ -115,3 +111,17 @@ def processes() -> Iterator[Processes]:
     registry = Processes()
     yield registry
     registry.end_all()
+
+
+@pytest.fixture(scope="session")
+def hubs_to_fork() -> Iterator[Forks]:
+    """A process that has loaded what a hub needs."""
+    with forks() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def programs_to_fork() -> Iterator[Forks]:
+    """A process that has loaded the official SDK."""
+    with forks(*SDK) as made:
+        yield made

@@ -50,6 +50,7 @@ async def _pictures(folder: Path) -> None:
         async with logged_in(browser, service, SIZE, "light") as page:
             await page.goto(f"{service.address}/s/demo-checkout")
             await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+            await expect(page.locator("[data-code-block] .code-hue").first).to_be_visible()
             await _take(page, folder / "deck.png")
         async with logged_in(browser, service, SIZE, "dark") as page:
             await page.goto(f"{service.address}/changes/demo-changes")

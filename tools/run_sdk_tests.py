@@ -1,9 +1,9 @@
 """Run the official SDK's own tests with our transport as its default.
 
-Loads the source distribution of the installed `claude-agent-sdk` by its name, and trio, into
-`.cache/sdk-tests`, runs the tests there with `install()` called first, and compares the failures
-with `sdk_tests_not_applicable.toml`. Ends with 1 if a test fails that is not in the list, or passes
-though it is. It takes about two minutes, so it is not part of the suite.
+Loads the source of the installed `claude-agent-sdk` (`install_sdk_source.py`), runs its tests with
+`install()` called first, and compares the failures with `sdk_tests_not_applicable.toml`. Ends with
+1 if a test fails that is not in the list, or passes though it is. It takes about two minutes, so it
+is not part of the suite.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 import tomllib
 from collections import Counter
 from fnmatch import fnmatchcase
@@ -24,8 +23,8 @@ import msgspec
 
 PROJECT = Path(__file__).resolve().parent.parent
 CACHE = PROJECT / ".cache" / "sdk-tests"
-LIST = PROJECT / "tools" / "sdk_tests_not_applicable.toml"
 PACKAGE = "claude-agent-sdk"
+LIST = PROJECT / "tools" / "sdk_tests_not_applicable.toml"
 PLUGIN = "from quarterdeck.sdk_transport import install\n\ninstall()\n"
 _OUTCOME = re.compile(r"^(PASSED|FAILED|ERROR) tests/(\S+::.+?)(?: - .*)?$")
 
@@ -87,7 +86,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("-n", type=int, default=2, help="workers (default: 2)")
     workers = str(parser.parse_args().n)
-    source = _source(version(PACKAGE))
+    source = _source()
     output = _run(source, workers)
     (CACHE / "output.txt").write_text(output)
     report = compare(output, read_groups(LIST.read_text()))
@@ -103,24 +102,13 @@ def main() -> int:
     return 1 if report.unexpected or report.passing or not report.passed else 0
 
 
-def _source(number: str) -> Path:
-    """The folder of the source distribution, which is loaded once."""
-    folder = CACHE / f"claude_agent_sdk-{number}"
-    if not folder.is_dir():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        load = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--no-build-isolation"]
-        _pip(*load, "--dest", str(CACHE), f"{PACKAGE}=={number}")
-        with tarfile.open(f"{folder}.tar.gz") as archive:
-            archive.extractall(CACHE, filter="data")
-    if not (CACHE / "packages" / "trio").is_dir():
-        _pip("install", "--quiet", "--target", str(CACHE / "packages"), "trio")
+def _source() -> Path:
+    """The folder of the source, and our plugin beside it."""
+    load = [sys.executable, str(PROJECT / "tools" / "install_sdk_source.py")]
+    folder = Path(subprocess.run(load, check=True, stdout=-1, text=True).stdout.strip())
     (CACHE / "plugin").mkdir(exist_ok=True)
     (CACHE / "plugin" / "with_quarterdeck.py").write_text(PLUGIN)
     return folder
-
-
-def _pip(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True)
 
 
 def _run(source: Path, workers: str) -> str:

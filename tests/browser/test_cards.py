@@ -29,7 +29,7 @@ _OUTSIDE = """card => {
   const found = [];
   const walker = document.createTreeWalker(card, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (!node.data.trim() || node.parentElement.closest('.visually-hidden')) continue;
+    if (!node.data.trim() || node.parentElement.closest('.texts-visually-hidden')) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
     let holder = node.parentElement;

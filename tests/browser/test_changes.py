@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,8 @@ async def test_a_prompt_is_sent_again_in_a_fork_and_files_and_conversation_go_ba
     await screen.hears("it is made")
     await seat.state(session, "idle")
     assert made.exists()
+    place = page.get_by_role("button", name="project ⎇")
+    await expect(place).to_have_text("project ⎇ main")
     menu = page.get_by_role("button", name="What to do with this prompt").last
     await menu.click()
     await expect(page.get_by_role("menuitem", name="Fork here")).to_be_visible()
@@ -240,11 +243,13 @@ async def test_a_prompt_is_sent_again_in_a_fork_and_files_and_conversation_go_ba
     # The first prompt is changed and sent again in a fork.
     await menu.click()
     await page.get_by_role("menuitem", name="Edit and send again").click()
+    git(project, "checkout", "-q", "-b", "other")
     await dialog.get_by_role("textbox").fill(play(bash("true"), "in the fork"))
     await dialog.get_by_role("button", name="Send").click()
     await expect(screen.story).to_contain_text("in the fork")
     fork = page.url.rpartition("/")[2]
     assert fork != session
+    await expect(place).to_have_text("project ⎇ other")
     await page.goto(f"{seat.deck.address}/changes/{session}?part=checkpoints")
     points = page.get_by_role("region", name="Checkpoints")
     await expect(points.get_by_role("listitem")).to_have_count(2)
@@ -257,5 +262,33 @@ async def test_a_prompt_is_sent_again_in_a_fork_and_files_and_conversation_go_ba
     await expect(page.get_by_role("region", name="Changes of readme")).to_have_count(2)
     await screen.shot("compare-forks")
     await screen.check_access()
-    await seat.stop(session)
-    await seat.stop(fork)
+
+    # One that has a worktree of its own begins with the same files, and has its own changes.
+    await screen.load(session)
+    await page.get_by_label("More", exact=True).click()
+    await page.get_by_role("menuitem", name="Branch off in a worktree").click()
+    await expect(dialog).to_contain_text("the one change not committed yet")
+    await screen.shot("fork-dialog")
+    await screen.check_access()
+    await dialog.get_by_role("button", name="Fork").click()
+    await page.wait_for_url(lambda url: url.rpartition("/s/")[2] not in ("", session))
+    own = page.url.rpartition("/")[2]
+    await seat.state(own, "idle")
+    tree = Path((await seat.ada.get(f"sessions/{own}"))["directory"])
+    assert tree != project
+    assert (tree / "readme").read_text() == "changed\n"
+    (tree / "only").write_text("only there\n")
+    await page.get_by_label("More", exact=True).click()
+    await page.get_by_role("menuitem", name="Compare with").click()
+    await page.get_by_role("checkbox", checked=False).last.check()
+    await expect(page.get_by_role("article")).to_have_count(2)
+    await screen.shot("compare-chosen")
+    await screen.check_access()
+    await page.get_by_role("link", name="Compare their changes").click()
+    files = page.get_by_role("navigation", name="Changed files")
+    await expect(files.get_by_role("button")).to_have_text(
+        [re.compile("^onlyonly in "), re.compile("^readme")]
+    )
+    await expect(page.get_by_text("Both sessions work in the same folder")).to_have_count(0)
+    for each in (session, fork, own):
+        await seat.stop(each)

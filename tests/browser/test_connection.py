@@ -41,6 +41,10 @@ async def screen(browser: Browser, plug: Plug) -> AsyncIterator[Screen]:
         await opened.page.clock.install()
         await opened.login()
         yield opened
+        # The page looks for the branch of a folder, and its machine may be away.
+        opened.complaints[:] = [
+            one for one in opened.complaints if "409" not in one or "/files)" not in one
+        ]
 
 
 def banner(screen: Screen) -> Locator:
@@ -89,14 +93,16 @@ async def test_an_idle_agent_is_shown_as_idle_when_its_runner_is_back(
     session = await plug.create()
     await screen.open(session)
     await screen.say(play("before it"))
-    state = screen.page.locator(".session-header-bar .badge")
+    state = screen.page.locator(".session-header-bar [data-tone]")
     await screen.hears("before it")
     await expect(state).to_have_text("idle")
 
     await plug.stop()
     await expect(banner(screen)).to_be_visible()
     await plug.start()
-    await expect(screen.story.locator(".note", has_text="Connection restored.")).to_be_visible()
+    await expect(
+        screen.story.locator("[data-code]", has_text="Connection restored.")
+    ).to_be_visible()
     await expect(state).to_have_text("idle")
     await plug.send(session, "after it")
     await screen.hears("after it")

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 from msgspec import Raw
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from quarterdeck.cli.hub.demo import SCENE, running_scenes
 from quarterdeck.cli.hub.demo_scenes import SCENES, Scene, asks, begin, says
@@ -24,7 +24,7 @@ from quarterdeck.service.service import Service
 from quarterdeck.testing import fake
 from support.apart import apart
 from support.bounds import SECONDS
-from support.browser import Screen, browsing
+from support.browser import PHONE, Screen, browsing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
@@ -158,7 +158,7 @@ _BEYOND = """() => {
     return false;
   };
   return [...document.querySelectorAll('body *')].filter((one) => {
-    if (one.closest('.skip-links, .visually-hidden, svg *')) return false;
+    if (one.closest('[data-part=skip], .texts-visually-hidden, svg *')) return false;
     if (!one.checkVisibility()) return false;
     const box = one.getBoundingClientRect();
     return box.width && (box.right > width + 1 || box.left < -1) && !scrolls(one);
@@ -167,17 +167,28 @@ _BEYOND = """() => {
 """Elements beyond the window that nothing scrolls to."""
 
 _SIDEWAYS = """() => [document.scrollingElement, ...document.querySelectorAll(
-    '.page, main, aside, .timeline-log, .inbox-inbox, .asks-card, [role=dialog]')]
+    '.layout-page, main, aside, .timeline-log, .inbox-inbox, .asks-card, [role=dialog]')]
   .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth + 1
     && getComputedStyle(box).display !== 'contents')
   .map((box) => `${box.tagName} ${box.className}: ${box.scrollWidth} > ${box.clientWidth}`)"""
 """Boxes of the layout that would scroll sideways: a table or a code block may, a page may not."""
 
+_UNDER = """() => [...document.querySelectorAll('.code-diff .code-row')].filter((row) => {
+  const sign = row.querySelector('.code-sign');
+  if (!sign || !row.checkVisibility()) return false;
+  const text = document.createRange();
+  text.setStartAfter(sign);
+  text.setEndAfter(row.lastChild);
+  const edge = sign.getBoundingClientRect().right - 1;
+  return [...text.getClientRects()].some((line) => line.width && line.left < edge);
+}).map((row) => row.outerHTML.slice(0, 120)).slice(0, 5)"""
+"""Lines of a change that are wrapped to below their sign."""
+
 _COVERED = """() => {
   const found = [];
   const controls = 'button, a[href], input, select, textarea, summary, [role=tab]';
   for (const one of document.querySelectorAll(controls)) {
-    if (one.closest('.skip-links, [aria-hidden=true]')) continue;
+    if (one.closest('[data-part=skip], [aria-hidden=true]')) continue;
     if (!one.checkVisibility({visibilityProperty: true})) continue;
     one.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
     const box = one.getClientRects()[0];
@@ -190,6 +201,35 @@ _COVERED = """() => {
   return found.slice(0, 5);
 }"""
 """Controls that cannot be clicked: something lies over them, or they cannot be reached."""
+
+_SMALL = """() => {
+  const found = [];
+  const controls = `button, a[href], select, textarea, input, summary, [role=tab], [role=switch],
+    [role=menuitem], [role=menuitemradio], [role=option], [role=checkbox], [role=radio]`;
+  for (const one of document.querySelectorAll(controls)) {
+    // A link within a sentence has the height of its line. A tap anywhere in a line of a diff shows
+    // its buttons; the number is only the place where keys do the same.
+    if ('lineNumber' in one.dataset) continue;
+    if (one.closest('[data-part=skip], [aria-hidden=true]')) continue;
+    if (one.tagName === 'A' && getComputedStyle(one).display === 'inline') continue;
+    if (!one.checkVisibility({visibilityProperty: true})) continue;
+    const own = one.getBoundingClientRect();
+    const label = one.closest('label')?.getBoundingClientRect() ?? own;
+    const [width, height] = [Math.max(own.width, label.width), Math.max(own.height, label.height)];
+    if (!own.width && !label.width) continue;
+    const field = /^(INPUT|SELECT|TEXTAREA)$/.test(one.tagName) && !/checkbox|radio/.test(one.type);
+    const zooms = field && one.type !== 'file' && parseFloat(getComputedStyle(one).fontSize) < 16;
+    if (height < 43.5 || width < 43.5 || zooms) {
+      found.push(`${Math.round(width)}x${Math.round(height)} ${zooms ? 'zooms ' : ''}`
+        + one.outerHTML.slice(0, 140));
+    }
+  }
+  return [...new Set(found)].slice(0, 6);
+}"""
+"""Controls that a finger would miss, and fields into which a phone would zoom."""
+
+COLOURS = "['color-contrast', 'link-in-text-block']"
+"""What depends on the theme; all other rules are about the form of a page."""
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +301,7 @@ async def test_every_page_and_card_fits_every_width_and_every_control_can_be_cli
             for name, script in (
                 ("beyond", _BEYOND),
                 ("sideways", _SIDEWAYS),
+                ("under", _UNDER),
                 ("covered", _COVERED),
             ):
                 if path == "/?tour" and name == "covered":
@@ -271,14 +312,22 @@ async def test_every_page_and_card_fits_every_width_and_every_control_can_be_cli
 
 
 async def test_axe_finds_nothing_of_any_level_on_any_page(screen: Screen) -> None:
-    page, wrong = screen.page, []
+    page = screen.page
+    wrong: list[tuple[str, ...]] = []
     for path in PAGES:
         await page.goto(f"{screen.deck.address}{path}")
         await settled(page)
-        try:
-            await screen.check_access(ALL)
-        except AssertionError as error:
-            wrong.append((path, str(error)[:600]))
+        if path != "/?tour":  # the tour takes the focus
+            await page.keyboard.press("Tab")
+            await expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+            await page.keyboard.press("Enter")
+            await expect(page.locator("main")).to_be_focused()
+        for theme, rules in (("light", ALL), ("dark", COLOURS), ("contrast", COLOURS)):
+            await page.evaluate("one => { document.documentElement.dataset.theme = one }", theme)
+            try:
+                await screen.check_access(rules)
+            except AssertionError as error:
+                wrong.append((path, theme, str(error)[:600]))
     await page.set_viewport_size({"width": 390, "height": 844})
     for path in ("/", "/s/long-plan", "/policy"):
         await page.goto(f"{screen.deck.address}{path}")
@@ -288,6 +337,55 @@ async def test_axe_finds_nothing_of_any_level_on_any_page(screen: Screen) -> Non
         except AssertionError as error:
             wrong.append((f"phone {path}", str(error)[:600]))
     assert not wrong, "\n".join(map(str, wrong))
+
+
+async def test_fingers_reach_every_control_of_every_page(browser: Browser, deck: Service) -> None:
+    context = await browser.new_context(
+        viewport={"width": PHONE["width"], "height": PHONE["height"]},
+        has_touch=True,
+        is_mobile=True,
+        reduced_motion="reduce",
+    )
+    try:
+        screen = Screen(await context.new_page(), deck)
+        await screen.login()
+        page, wrong = screen.page, []
+
+        async def look(place: str) -> None:
+            await settled(page)
+            for name, script in (("small", _SMALL), ("beyond", _BEYOND)):
+                if found := await page.evaluate(script):
+                    wrong.append((place, name, found))
+
+        for path in PAGES:
+            await page.goto(f"{deck.address}{path}")
+            await look(path)
+        await page.goto(f"{deck.address}/s/demo-changes")
+        await page.get_by_role("button", name="More", exact=True).tap()
+        await look("the menu of a session")
+        await page.get_by_role("menuitem", name="Session details").tap()
+        await look("the details of a session")
+        await page.keyboard.press("Escape")
+        for panel in ("Files", "Tasks", "Context", "MCP", "Raw"):
+            await page.goto(f"{deck.address}/s/demo-changes?panel={panel.lower()}")
+            await look(f"the panel {panel}")
+        await page.goto(f"{deck.address}/changes/demo-changes")
+        await page.get_by_text("group_1.py").first.tap()
+        await page.get_by_text("part_1(price: Decimal").first.tap()
+        await look("a diff")
+        await page.get_by_role("button", name="Comment on line 7").tap()
+        await page.get_by_label("Comment", exact=False).locator("visible=true").last.fill("Why?")
+        await look("a comment on a line")
+        await page.goto(f"{deck.address}/")
+        for name in ("New session", "Keys"):
+            await page.get_by_role("button", name=name, exact=True).first.tap()
+            await page.get_by_role("dialog").wait_for()
+            await look(f"the dialog {name}")
+            await page.get_by_role("button", name="Close").tap()
+        assert not wrong, "\n".join(map(str, wrong))
+    finally:
+        await context.close()
+        await deck.hub.workers.end_idle()
 
 
 async def test_sessions_that_agents_started_are_a_tree_that_hides_no_question(
@@ -372,7 +470,7 @@ async def test_the_app_opens_without_the_hub_and_keeps_nothing_of_the_api(screen
         " (await files.keys()).map((one) => new URL(one.url).pathname))"
     )
     assert "/" in kept
-    assert any(path.startswith("/assets/index-") for path in kept)
+    assert any(path.startswith("/assets/app-") for path in kept)
     assert not [path for path in kept if path.startswith("/api")]
     await page.context.set_offline(True)
     await page.goto(f"{address}/")
@@ -431,6 +529,46 @@ async def test_an_owner_edits_tries_and_saves_a_policy_and_a_stale_one_is_refuse
     await page.get_by_role("tab", name="Rules").click()
     await expect(page.get_by_role("region", name="policy.toml")).to_contain_text("1 rule")
     file.write_text("")
+
+
+async def test_what_closes_gives_the_focus_back(screen: Screen) -> None:
+    page = screen.page
+
+    async def opens_and_closes(opener: Locator, dialog: str, item: str = "") -> None:
+        """With keys alone: what opened a dialog has the focus when it is closed."""
+        await opener.focus()
+        await page.keyboard.press("Enter")
+        if item:
+            await page.get_by_role("menuitem", name=item).focus()
+            await page.keyboard.press("Enter")
+        shown = page.get_by_role("dialog", name=dialog)
+        await expect(shown.locator(":focus")).to_have_count(1)
+        await page.keyboard.press("Escape")
+        await expect(shown).to_have_count(0)
+        await expect(opener).to_be_focused()
+
+    def button(name: str) -> Locator:
+        return page.get_by_role("button", name=name, exact=True).first
+
+    await page.goto(f"{screen.deck.address}/s/demo-changes")
+    await settled(page)
+    await opens_and_closes(button("New session"), "New session")
+    await opens_and_closes(button("Stop agent"), "Stop the agent?")
+    await opens_and_closes(button("More"), "Share by a link", "Share by a link")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await opens_and_closes(button("More"), "Session details", "Session details")
+    await page.set_viewport_size({"width": 1280, "height": 800})
+    await button("More").focus()
+    await page.keyboard.press("Enter")
+    await page.get_by_role("menuitem", name="Rename").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(button("More")).to_be_focused()
+    await page.goto(f"{screen.deck.address}/changes/demo-changes")
+    await settled(page)
+    await opens_and_closes(button("Commit …"), "Commit")
+    await opens_and_closes(button("Undo file …"), "Undo the changes of")
 
 
 async def test_keys_alone_lead_through_the_page(screen: Screen) -> None:

@@ -26,7 +26,7 @@ async def test_m13_a_text_that_takes_long_to_parse_does_not_freeze_the_page(
     # A turn that is cut off at its end: the person wants to stop it while the text is shown.
     text = "\n\n".join(("# Before", *HOSTILE, "**After**"))
     await seat.send(session, reply(Text(text), Text(" and on", times=3000, delay=0.05)))
-    works = screen.page.locator(".session-header-bar .badge", has_text="working")
+    works = screen.page.locator(".session-header-bar [data-tone]", has_text="working")
     await expect(works).to_be_visible()
     shown = screen.story.locator(".markdown-prose", has_text="and on and on")
     await expect(shown).to_be_visible(timeout=MOST)

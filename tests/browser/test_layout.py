@@ -33,13 +33,13 @@ QUESTION = {"header": "H" * 12, "question": WORD, "multiSelect": False, "options
 
 _TOO_WIDE = """() => {
   const found = [];
-  const boxes = ['.sidebar-session-list', '.timeline-log', '.page', '.panel-panel', '.asks-card',
-    '.composer-box'];
+  const boxes = ['.sidebar-session-list', '.timeline-log', '.layout-page', '.panel-panel',
+    '.asks-card', '.composer-box'];
   for (const box of [document.scrollingElement, ...document.querySelectorAll(boxes.join())]) {
     if (!box.clientWidth || box.scrollWidth <= box.clientWidth) continue;
     const edge = box.getBoundingClientRect().right;
     const over = [...box.querySelectorAll('*')].filter(
-      (one) => one.getBoundingClientRect().right > edge && !one.closest('.table-wrap table'));
+      (one) => one.getBoundingClientRect().right > edge && !one.closest('[data-scrolls] table'));
     found.push(`${box.className || 'the page'}: ${over.map((one) => one.outerHTML.slice(0, 80))}`);
   }
   return found;
@@ -129,7 +129,7 @@ async def test_long_commands_plans_questions_names_and_prompts_leave_every_butto
         button(page, "Interrupt"),
         button(page, "Queue"),
     )
-    table = card.locator(".table-wrap")
+    table = card.locator("[data-scrolls]")
     assert await table.evaluate("box => box.scrollWidth > box.clientWidth")
     await page.set_viewport_size({"width": 390, "height": 844})
     await screen.shot("layout-plan-phone")
@@ -160,7 +160,7 @@ async def test_words_in_a_table_stay_whole_and_the_table_scrolls(
             }"""
         )
         assert lines == 1, word
-    wrap = screen.story.locator(".table-wrap")
+    wrap = screen.story.locator("[data-scrolls]")
     assert await wrap.evaluate("box => box.scrollWidth > box.clientWidth")
     await screen.shot("layout-table-phone")
     await seat.stop(session)
@@ -191,6 +191,18 @@ async def test_the_tabs_of_the_policy_stay_in_sight_above_a_long_audit_log(
             [box["x"] + 30, max(0, box["y"] - 3)],
         )
     await screen.shot("layout-audit")
+    # However long the reason of a decision is: the column is not cut on a desktop.
+    await page.set_viewport_size({"width": 1440, "height": 420})
+    cut = await page.evaluate(
+        """word => {
+          const why = document.querySelector('.policy-part tbody td:last-child');
+          why.textContent = word;
+          const place = why.closest('[data-scrolls]');
+          return place.scrollWidth - place.clientWidth;
+        }""",
+        WORD,
+    )
+    assert cut <= 0
     await replay.click()
     await expect(replay).to_have_attribute("aria-selected", "true")
     await seat.stop(session)

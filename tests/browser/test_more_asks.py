@@ -112,6 +112,14 @@ async def test_several_questions_wait_and_are_answered_in_any_order(
     cards = waits.locator(".asks-card")
     await expect(cards).to_have_count(2)
     await expect(page).to_have_title("(2) Quarterdeck")
+    # The questions are the page. The list beside them has a line for each session, no question.
+    await expect(page.get_by_role("main").locator(".asks-card")).to_have_count(2)
+    for card in await cards.all():
+        box = await card.bounding_box()
+        assert box is not None
+        assert box["width"] > 600, "the width of the page, not of the list"
+    for session in (first, second):
+        await expect(page.locator(f"aside a[href='/s/{session}']")).to_be_in_viewport()
     for wanted in ("touch one", "touch two", "touch one"):
         await page.keyboard.press("g")
         await expect(cards.filter(has_text=wanted)).to_be_focused()
@@ -225,7 +233,7 @@ async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allo
 
     operator = await another(Role.OPERATOR, session)
     await operator.card.get_by_role("button", name="Allow once").click()
-    refused = operator.story.locator(".asks-card[data-state='failed'] .error")
+    refused = operator.story.locator(".asks-card[data-state='failed'] [role=alert]")
     await expect(refused).to_contain_text("wants an answer by role:owner")
     await operator.shot("ask-refused")
     await operator.check_access()
@@ -360,7 +368,7 @@ async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
     await expect(card).to_contain_text("And again?")
     await card.get_by_role("button", name="Decline").click()
     await expect(settled.last).to_contain_text("Declined by the owner")
-    note = screen.story.locator(".note", has_text="reached its rate limit")
+    note = screen.story.locator("[data-code]", has_text="reached its rate limit")
     await expect(note).to_be_visible()  # and so the CLI has heard both answers
     given = answers_in(record)
     assert given["form-1"] == {

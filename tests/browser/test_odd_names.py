@@ -28,7 +28,7 @@ async def test_tools_of_any_name_are_shown_when_a_real_cli_tells_of_them(
         await expect(row).to_have_attribute("data-kind", "tool")
     await screen.page.reload()
     await screen.hears("and on it goes")
-    await expect(screen.page.locator(".render-error")).to_have_count(0)
+    await expect(screen.page.locator("[data-render-error]")).to_have_count(0)
     await seat.stop(session)
 
 
@@ -78,7 +78,7 @@ async def test_tools_and_questions_of_any_name_are_asked_about_and_answered(
         await group.get_by_role("radio", name="__proto__").check()
     await answer.click()
     await screen.hears("all answered")
-    await expect(screen.page.locator(".render-error")).to_have_count(0)
+    await expect(screen.page.locator("[data-render-error]")).to_have_count(0)
     for name in NAMES:
         assert f'"{name}": "__proto__"' in record.read_text().replace('":"', '": "')
     await seat.stop(session)

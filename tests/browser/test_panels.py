@@ -71,11 +71,15 @@ async def test_the_panels_show_files_context_servers_and_events(
     await panel.get_by_role("button", name="Reconnect").click()
     await expect(panel).to_contain_text("connected")
 
-    await page.get_by_role("tab", name="Raw").click()
+    # The raw events are for those who look for them, and no tab beside the others.
+    await expect(page.get_by_role("tab", name="Raw")).to_have_count(0)
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Raw events").click()
+    await expect(page.get_by_role("tab", name="Raw")).to_be_visible()
     await panel.get_by_label("Event kind").select_option("turn.ended")
     await expect(panel.locator("details")).to_have_count(1)
     await panel.locator("summary").click()
-    await expect(panel.locator(".raw")).to_contain_text('"outcome": "completed"')
+    await expect(panel.locator(".card-raw")).to_contain_text('"outcome": "completed"')
     await screen.shot("panel-raw")
     await screen.page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     await screen.check_access()

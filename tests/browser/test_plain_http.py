@@ -43,6 +43,10 @@ async def test_a_session_is_begun_and_prompted_over_plain_http(
         False,
         "undefined",
     ]
+    banner = page.get_by_role("note").filter(has_text="not encrypted")
+    await expect(banner).to_be_visible()
+    await banner.get_by_role("button", name="Dismiss").click()
+    await expect(banner).to_have_count(0)
     await page.get_by_role("button", name="New session").first.click()
     dialog = page.get_by_role("dialog", name="New session")
     await dialog.get_by_label("Directory").fill(str(seat.work))
@@ -58,7 +62,7 @@ async def test_a_session_is_begun_and_prompted_over_plain_http(
 async def test_an_error_that_nobody_caught_is_shown_and_can_be_put_away(screen: Screen) -> None:
     page = screen.page
     await expect(page.get_by_role("link", name="Quarterdeck")).to_be_visible()
-    faults = page.locator(".page-errors")
+    faults = page.locator(".page-errors-list")
     await page.evaluate("setTimeout(() => { throw new TypeError('no such thing'); })")
     await expect(faults).to_contain_text("Error in this page: no such thing")
     await page.evaluate("void Promise.reject(new Error('nor this one'))")

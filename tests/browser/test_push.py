@@ -77,13 +77,13 @@ async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
     page = screen.page
     await page.context.grant_permissions(["notifications"], origin=seat.deck.address)
     await page.goto(seat.deck.address + "/settings")
-    wish = page.get_by_label("Notify me on this device even when Quarterdeck is closed")
+    switch = page.get_by_label("Notify me on this device even when Quarterdeck is closed")
     # Not `check`: without a push service the box does not stay checked, and the page says why.
-    await wish.click()
+    await switch.click()
     await expect(
         page.get_by_text("The push service of this browser cannot be reached")
     ).to_be_visible()
-    await expect(wish).not_to_be_checked()
+    await expect(switch).not_to_be_checked()
     await screen.check_access()
     await screen.shot("settings-push")
     # The browser says why, too: it has no push service in a window like this one.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import anyio
 import pytest
 from playwright.async_api import expect
@@ -48,18 +50,20 @@ HOSTILE = """<script>window.hurt = 1</script> <img src=x onerror="window.hurt = 
 
 
 IDS: fake.Line = {"session_id": "$session_id", "uuid": "$uuid"}
-SHIFTS = """
-window.shifts = [];
-const inStory = (node) => (node?.closest ? node : node?.parentElement)?.closest("[role=log]");
-new PerformanceObserver((list) => {
-  for (const one of list.getEntries())
-    if (!one.hadRecentInput && document.querySelector(".markdown-prose[data-live]")
-        && one.sources.some(({node}) => inStory(node)))
-      shifts.push([one.value, one.sources.map(({node}) => node?.className ?? "")]);
-}).observe({ type: "layout-shift" });
-"""
-"""What moves in the story while text streams, though nobody has touched anything. The head of the
-session changes as the CLI tells more of itself."""
+SHIFTS = """async () => {
+  // The frame that is being drawn may have moved something already.
+  for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+  window.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const one of list.getEntries())
+      if (!one.hadRecentInput && document.querySelector(".markdown-prose[data-live]"))
+        shifts.push([one.value, one.sources.map(({node}) =>
+          (node?.nodeType === 3 ? node.parentElement : node)?.outerHTML?.slice(0, 200) ?? "")]);
+  }).observe({ type: "layout-shift" });
+}"""
+"""What moves while text streams, though nobody has touched anything: in the story, in the head of
+the session, or elsewhere. The head moves once when the CLI begins its first turn, because only then
+it tells its model: on a busy machine that is in the same frame as the first text."""
 SCROLL = """async (log) => {
   log.scrollTo(0, 560);
   await new Promise(requestAnimationFrame);
@@ -76,7 +80,9 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
 ) -> None:
     (seat.work / "colours.txt").write_text("\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[0m\n")
     (seat.work / "app.py").write_text("def greet():\n    return 'helo'\n")
-    (seat.work / "dot.png").write_bytes(png())
+    (seat.work / "dot.png").write_bytes(png(60, level=0))
+    numbers = "".join(f"line {number} of the whole output\n" for number in range(40_000))
+    (seat.work / "numbers.txt").write_text(numbers)
     edit: dict[str, object] = {
         "file_path": str(seat.work / "app.py"),
         "old_string": "helo",
@@ -87,6 +93,7 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
         reply(read(seat.work / "app.py"), read(seat.work / "dot.png")),
         ToolUse("Edit", edit),
         bash("cat missing.txt"),
+        bash("cat numbers.txt"),
         "all done",
     )
     await screen.open(session)
@@ -104,6 +111,18 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
     await missing.get_by_role("button").first.click()
     await expect(missing.locator(".code-terminal[data-failed]")).to_contain_text("No such file")
 
+    # What the CLI stored in a file is read from there, on the machine where it is.
+    long = story.locator(".tool-row", has_text="cat numbers.txt")
+    await long.get_by_role("button").first.click()
+    await expect(long).to_contain_text("line 3 of the whole output")
+    await expect(long).not_to_contain_text("line 20000 of")
+    await long.get_by_role("button", name="Show whole output").click()
+    await expect(long).to_contain_text("line 20000 of the whole output")
+    await long.get_by_role("button", name=re.compile(r"Show more \(1024 of \d+ KB\)")).click()
+    await expect(long).to_contain_text("line 39999 of the whole output")
+    await expect(long.get_by_role("button", name="Show more")).to_have_count(0)
+    await screen.shot("session-whole-output")
+
     await story.evaluate("log => log.scrollTo(0, 0)")
     await expect(story.get_by_role("heading", name="What I found")).to_be_visible()
     await expect(story.locator(".markdown-prose .code-block .code-hue").first).to_be_visible()
@@ -113,10 +132,17 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
     await expect(thinking).to_contain_text("I think about it")
     colours = story.locator(".tool-row", has_text="cat colours.txt")
     await colours.get_by_role("button").first.click()
-    await expect(colours.locator(".ansi-red")).to_have_text("red")
+    await expect(colours.locator("[data-fg=ansi-red]")).to_have_text("red")
     picture = story.locator(".tool-row", has_text="dot.png")
     await picture.get_by_role("button").first.click()
-    await expect(picture.get_by_role("img")).to_be_visible()
+    # It is read by its own path, once: no event has its data.
+    await expect(picture.get_by_role("img")).to_have_attribute("src", re.compile("^blob:"))
+    assert (
+        await picture.get_by_role("img").evaluate(
+            "img => img.decode().then(() => img.naturalWidth)"
+        )
+        == 60
+    )
     await screen.shot("session-begin")
     await screen.page.emulate_media(reduced_motion="reduce")
     await screen.check_access()
@@ -132,11 +158,14 @@ async def test_text_streams_where_it_stays_and_the_end_is_followed_unless_one_re
     screen = lone_screen
     text = "One line of many that are said, and *long enough* for `two` of them. " * 3
     lines = Text(f"{text}\n\n- a\n- list\n\n", times=60, delay=0.04)
-    await screen.page.add_init_script(SHIFTS)
     session = await seat.create(lines)
     await screen.open(session)
     live = screen.story.locator(".markdown-prose[data-live]")
     await expect(live).to_contain_text("One line of many")
+    await expect(screen.page.get_by_role("button", name="Interrupt")).to_be_visible()
+    await expect(screen.page.locator("[data-fact=model]")).to_have_text("Default (recommended)")
+    await expect(screen.page.locator("[data-fact=effort]")).to_have_text("Effort: automatic")
+    await screen.page.evaluate(SHIFTS)
     await screen.shot("session-streaming")
     box = await live.element_handle()
     to_end = screen.page.get_by_role("button", name="Jump to latest")
@@ -202,7 +231,7 @@ async def test_subagents_tasks_attempts_and_compaction_have_their_places(
     await screen.page.get_by_role("button", name="Close panel").click()
 
     await screen.say(play(reply(ApiError(529, times=2), "there again")))
-    note = screen.story.locator(".note", has_text="The model's API failed")
+    note = screen.story.locator("[data-code]", has_text="The model's API failed")
     await expect(note).to_contain_text("attempt")
     await screen.shot("session-retry")
     await screen.hears("there again")

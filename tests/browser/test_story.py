@@ -56,7 +56,7 @@ TOO_WIDE = """() => [...document.querySelectorAll('body *')].filter((one) => {
   const box = one.getBoundingClientRect();
   const style = getComputedStyle(one);
   return box.width > 0 && box.right > innerWidth + 1 && style.visibility !== 'hidden'
-    && !one.closest('.table-wrap, pre, .markdown-drawing, .visually-hidden, svg');
+    && !one.closest('[data-scrolls], pre, .markdown-drawing, .texts-visually-hidden, svg');
 }).map((one) => one.outerHTML.slice(0, 120))"""
 """What is beyond the right edge, but for what scrolls in a box of its own."""
 ONE_LINE = """cell => {
@@ -169,7 +169,8 @@ async def test_a_long_story_is_folded_found_and_fits_on_a_desktop_and_on_a_phone
     await expect(story.locator(".markdown-diagram img")).to_have_count(2)
     await rows_fit(page)
     await screen.shot("story-phone")
-    await page.get_by_role("button", name="Session details").click()
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Session details").click()
     sheet = page.get_by_role("dialog", name="Session details")
     for name in ("Folder", "Model", "Mode", "Budget", "Machine", "Sandbox"):
         await expect(sheet.get_by_text(name, exact=True)).to_be_visible()
@@ -223,7 +224,7 @@ async def test_the_head_changes_what_it_shows_and_the_end_of_the_story_tells_wha
     await form.get_by_label("Session, in US dollars").fill("0.0001")
     await form.get_by_role("button", name="Save").click()
     await expect(form).to_have_count(0)
-    note = story.locator(".note", has_text="Budget of the session reached")
+    note = story.locator("[data-code]", has_text="Budget of the session reached")
     await screen.say(play("never said"))
     raise_it = note.last.get_by_role("button", name="Raise the budget")
     await expect(raise_it).to_be_visible()
@@ -251,7 +252,7 @@ async def test_output_of_slash_commands_and_turns_that_nobody_prompted_have_thei
     await screen.open(session)
     await screen.card.get_by_role("button", name="Allow once").click()
     await screen.hears("it runs")
-    cause = screen.story.locator(".note[data-code='turn.cause']")
+    cause = screen.story.locator("[data-code='turn.cause']")
     await expect(cause).to_contain_text("Nobody prompted this turn: Background command")
     await screen.say("/context")
     output = screen.story.locator(".entry-output")
@@ -268,6 +269,6 @@ async def test_output_of_slash_commands_and_turns_that_nobody_prompted_have_thei
     command = f"'{sys.executable}' '{Path(mcp_server.__file__)}'"
     await panel.get_by_label("Command with arguments").fill(command)
     await panel.get_by_role("button", name="Add", exact=True).click()
-    await expect(panel.locator(".card", has_text="clock")).to_contain_text("connected")
+    await expect(panel.locator(".card-card", has_text="clock")).to_contain_text("connected")
     await screen.shot("story-mcp")
     await seat.stop(session)

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 _SMALL = """() => {
   const size = (one) => (one.closest('label') ?? one).getBoundingClientRect();
   return [...document.querySelectorAll('button, select, textarea, input, summary, nav a, header a')]
-    .filter((one) => one.getClientRects().length && !one.closest('.skip-links'))
+    .filter((one) => one.getClientRects().length && !one.closest('[data-part=skip]'))
     .filter((one) => size(one).height < 44 || (/^(INPUT|SELECT|TEXTAREA)$/.test(one.tagName)
       && !/checkbox|radio/.test(one.type) && parseFloat(getComputedStyle(one).fontSize) < 16))
     .map((one) => `${one.tagName} ${one.textContent} ${size(one).height}`);
@@ -41,6 +41,13 @@ async def test_fingers_select_several_calls_and_answer_them_together(
         waits = page.get_by_role("region", name="Waiting for you")
         await expect(waits.locator(".asks-card")).to_have_count(3)
         assert await page.evaluate(_SMALL) == []
+        # The list is below all questions, and one tap away.
+        row = page.get_by_role("navigation", name="All sessions").get_by_role("link").first
+        await expect(row).not_to_be_in_viewport()
+        await waits.get_by_role("link", name="To the 3 sessions").tap()
+        await expect(row).to_be_in_viewport()
+        # Only the frame scrolls: below it there is nothing.
+        assert await page.evaluate("document.scrollingElement.scrollHeight") == PHONE["height"]
         await waits.get_by_role("checkbox", name="Select touch one").check()
         await waits.get_by_role("checkbox", name="Select touch six").check()
         both = page.get_by_role("group", name="Answer the selected calls")

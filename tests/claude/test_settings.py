@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import Raw
 
-from quarterdeck.claude.launch import Launch, with_hooks_called, with_inbox_refused
+from quarterdeck.claude.forced_settings import (
+    check_live_settings,
+    read_settings,
+    with_hooks_called,
+    with_inbox_refused,
+)
+from quarterdeck.claude.launch import Launch
 from quarterdeck.domain.errors import UsageError
 
 NEWEST = "2.1.325"
@@ -85,6 +93,94 @@ def test_settings_that_cannot_be_read_are_an_error_that_says_so(
         (tmp_path / "own.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError, match="settings: they cannot be read"):
         with_inbox_refused(Launch(settings="own.json"), NEWEST, tmp_path)
+
+
+@pytest.mark.parametrize("version", ["2.1.37", "2.1.51"])
+def test_old_versions_are_told_not_to_leave_out_all_hooks(version: str, tmp_path: Path) -> None:
+    launch = with_hooks_called(Launch(), tmp_path, version)
+    assert settings_of(launch) == {"env": {"CLAUDE_CODE_SIMPLE": "0"}, "disableAllHooks": False}
+    with pytest.raises(UsageError, match="disableAllHooks"):
+        with_hooks_called(Launch(settings='{"disableAllHooks": true}'), tmp_path, version)
+
+
+@pytest.mark.parametrize("version", ["2.1.52", NEWEST, None])
+def test_later_versions_leave_out_only_the_hooks_of_settings(
+    version: str | None, tmp_path: Path
+) -> None:
+    launch = with_hooks_called(Launch(settings='{"disableAllHooks": true}'), tmp_path, version)
+    assert settings_of(launch) == {"env": {"CLAUDE_CODE_SIMPLE": "0"}, "disableAllHooks": True}
+
+
+def test_paths_that_begin_at_the_folder_of_the_file_still_do(tmp_path: Path) -> None:
+    given = {
+        "permissions": {
+            "deny": ["Read(/a/**)", "Edit(//b)", "Read(~/c)", "Read(d)", "Bash(/bin/e:*)", "Bash"],
+            "allow": ["Write(/f)"],
+            "defaultMode": "plan",
+        },
+        "sandbox": {
+            "enabled": True,
+            "filesystem": {"denyRead": ["./g", "/h", "~/i", "../j"], "other": True},
+        },
+    }
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    (folder / "own.json").write_text(json.dumps(given))
+    assert read_settings("conf/own.json", tmp_path).keys() == given.keys()
+    found = settings_of(with_hooks_called(Launch(settings="conf/own.json"), tmp_path))
+    assert found == {
+        "permissions": {
+            "deny": [
+                f"Read(/{folder}/a/**)", "Edit(//b)", "Read(~/c)", "Read(d)", "Bash(/bin/e:*)",
+                "Bash",
+            ],
+            "allow": [f"Write(/{folder}/f)"],
+            "defaultMode": "plan",
+        },
+        "sandbox": {
+            "enabled": True,
+            "filesystem": {
+                "denyRead": [f"{folder}/g", "/h", "~/i", f"{tmp_path}/j"],
+                "other": True,
+            },
+        },
+        "env": {"CLAUDE_CODE_SIMPLE": "0"},
+    }  # fmt: skip
+    text = json.dumps(given)
+    assert json.loads(msgspec.json.encode(read_settings(text, tmp_path))) == given
+
+
+def test_a_folder_that_cannot_be_named_in_a_rule_is_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "a[b]"
+    folder.mkdir()
+    (folder / "own.json").write_text('{"permissions":{"deny":["Read(/x)"]}}')
+    with pytest.raises(UsageError, match="cannot be in a rule"):
+        read_settings(folder / "own.json", tmp_path)
+    (folder / "own.json").write_text('{"permissions":{"deny":5},"sandbox":{"filesystem":[]}}')
+    assert read_settings(folder / "own.json", tmp_path)["permissions"] == Raw(b'{"deny":5}')
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ('{"env":{"CLAUDE_CODE_SIMPLE":"1"}}', "no rules would hold"),
+        ('{"env":{"CLAUDE_CODE_SIMPLE":true}}', "no rules would hold"),
+        ('{"env":5}', "env"),
+        ('{"crossSessionInbound":"accept"}', "refused here"),
+        ('{"crossSessionInbound":null}', "refused here"),
+        ("[]", "cannot be read"),
+    ],
+)
+def test_settings_of_a_running_cli_do_not_undo_what_is_forced(settings: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        check_live_settings(Raw(settings.encode()))
+
+
+def test_other_settings_of_a_running_cli_are_taken() -> None:
+    for text in ('{"effortLevel":"low","env":null}', '{"env":{"A":"1"}}', "{}"):
+        check_live_settings(Raw(text.encode()))
+    check_live_settings(Raw(b'{"crossSessionInbound":"refuse"}'))
+    check_live_settings(Raw(b'{"crossSessionInbound":"accept"}'), inbox=True)
 
 
 def test_hooks_are_called_whatever_the_settings_of_a_repository_say(tmp_path: Path) -> None:

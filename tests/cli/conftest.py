@@ -10,6 +10,7 @@ import pytest
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
 from support.command_line import Quarterdeck
+from support.forks import Forks
 from support.processes import Processes
 from support.served_deck import ServedDeck
 
@@ -25,8 +26,10 @@ def quarterdeck(
 
 
 @pytest.fixture
-async def deck(quarterdeck: Quarterdeck, processes: Processes) -> AsyncIterator[ServedDeck]:
+async def deck(
+    quarterdeck: Quarterdeck, processes: Processes, hubs_to_fork: Forks
+) -> AsyncIterator[ServedDeck]:
     """The commands, in one process, and a hub that is not started yet."""
-    made = ServedDeck(quarterdeck, processes)
+    made = ServedDeck(quarterdeck, processes, hubs_to_fork)
     yield made
     await made.leave()

@@ -97,6 +97,7 @@ def test_the_help_lists_each_command_once_below_a_heading(
     declared += [each.name for each in app.registered_groups]
     for name in declared:
         assert sum(line.startswith(f"  {name} ") for line in shown) == 1, name
+    assert not any(line.endswith("...") for line in shown[1:])  # no sentence is cut
     for title, _ in GROUPS:
         assert f"{title}:" in shown
     assert f"{OTHERS}:" not in shown, "name the new command in a group"

@@ -17,17 +17,19 @@ from quarterdeck.client import Hub, calls  # noqa: E402 - after the line above
 from quarterdeck.domain.errors import NotFound  # noqa: E402
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve  # noqa: E402
 from quarterdeck.fronts.http.shapes import session_shape  # noqa: E402
-from quarterdeck.hub.api import Deltas, HubApi, Piece  # noqa: E402
+from quarterdeck.hub.api import HubApi  # noqa: E402
 from quarterdeck.hub.hub import Hub as RealHub  # noqa: E402
 from quarterdeck.hub.permissions.service import PolicyService  # noqa: E402
 from quarterdeck.hub.workers import Workers  # noqa: E402
 from quarterdeck.journal import SqliteJournal  # noqa: E402
-from quarterdeck.journal.base import Follower, RawEvents, Stored  # noqa: E402
-from quarterdeck.journal.views import SessionView, fold_all  # noqa: E402
+from quarterdeck.journal.base import Follower  # noqa: E402
+from quarterdeck.journal.views import fold_all  # noqa: E402
 from quarterdeck.protocol import commands as cmd  # noqa: E402
+from quarterdeck.protocol.session_view import SessionView  # noqa: E402
 from quarterdeck.protocol.shapes import SessionPage  # noqa: E402
+from quarterdeck.protocol.stored import RawEvents, Stored  # noqa: E402
 from quarterdeck.protocol.usage import UsageBy, UsageReport  # noqa: E402
-from quarterdeck.protocol.views import AskView, EventShape, MachineView  # noqa: E402
+from quarterdeck.protocol.views import AskView, Deltas, EventShape, MachineView, Piece  # noqa: E402  # noqa: E402
 from quarterdeck.testing.contracts.hub import HubBench, HubContract  # noqa: E402
 from support import lines  # noqa: E402
 from support.bounds import SECONDS  # noqa: E402
@@ -105,6 +107,9 @@ class OverClient:
     def position(self) -> int:
         return self._real.position
 
+    async def reaches(self, position: int) -> bool:
+        return await self._real.reaches(position)
+
     @property
     def policy(self) -> PolicyService:
         return self._real.policy
@@ -145,9 +150,15 @@ class OverClient:
         return [*(await self.client.asks(session, ended=ended))]
 
     async def audit(
-        self, *, session: str | None = None, after: int = 0, limit: int = 1000
+        self,
+        *,
+        session: str | None = None,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 1000,
     ) -> list[Stored]:
-        return [stored_of(shape) async for shape in self.client.audit(session)]
+        page = await self.client.call(calls.audit(session, after, before))
+        return [stored_of(shape) for shape in page.events[:limit]]
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

@@ -29,9 +29,9 @@ from quarterdeck.client import (
     hub_ask,
 )
 from quarterdeck.client.asks import hub_ask_of, to_answer
+from quarterdeck.client.attempts import is_repeatable
 from quarterdeck.client.calls import Call
 from quarterdeck.client.local import address_in, local_address
-from quarterdeck.client.public import is_repeatable
 from quarterdeck.domain.errors import Conflict, Forbidden, NotFound, RequestCancelled, UsageError
 from quarterdeck.fronts.http import Role
 from quarterdeck.protocol import commands as cmd
@@ -339,6 +339,8 @@ async def test_a_command_whose_answer_was_lost_is_executed_once(
         await session.stop()
         losing["/resume"] = 1
         assert (await session.resume()).session == "one"
+        await session.stop()
+        assert (await session.move("box", "/work")).session == "one"
         await session.stop()
         losing["/one"] = 1
         assert (await session.delete()).session == "one"

@@ -10,10 +10,15 @@ import re
 
 import pytest
 
+from support.clis import PROJECT
 from support.pages import Page, all_pages, page
 
 PAGES = [each for each in all_pages() if each.name != "CHANGELOG.md"]
-GENERATED = {"docs/reference/compatibility.md", "docs/reference/states.md"}
+GENERATED = {
+    "docs/reference/compatibility.md",
+    "docs/reference/session-transitions.md",
+    "docs/reference/states.md",
+}
 """Their rows are made from the tests of real CLIs, and from the table in `wire.states`."""
 
 PHRASES = {
@@ -91,6 +96,21 @@ def test_no_phrase_of_the_old_dialect_is_left(subject: Page) -> None:
 def test_no_old_name_of_a_class_is_left(subject: Page) -> None:
     spans = " ".join(_CODE.findall(subject.prose))
     assert [name for name in OLD_NAMES if re.search(rf"\b{name}\b", spans)] == []
+
+
+def test_no_class_has_an_old_name() -> None:
+    declared = re.compile(
+        r"^(?:export )?(?:class|interface|type) (\w+)|^(\w+) = Callable", re.MULTILINE
+    )
+    source = [*(PROJECT / "src/quarterdeck").rglob("*.py"), *(PROJECT / "web/src").rglob("*.ts*")]
+    names = {
+        name: str(file.relative_to(PROJECT))
+        for file in source
+        for found in declared.findall(file.read_text())
+        for name in found
+        if name in OLD_NAMES
+    }
+    assert names == {}
 
 
 def test_the_glossary_defines_each_term_once() -> None:

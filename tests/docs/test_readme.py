@@ -10,6 +10,7 @@ import pytest
 
 from quarterdeck.testing import RealCli, ScriptedModel, Text, ToolUse, reply
 from support.pages import Reader, page
+from support.served_deck import free_port
 
 README = page("README.md")
 TUTORIAL = page("docs/tutorial/first-agent.md")
@@ -106,5 +107,6 @@ class TestTutorial:
     async def test_the_doctor(self, reader: Reader) -> None:
         doctor = TUTORIAL.blocks("sh")[1].code.split()
         assert doctor[0] == ".venv/bin/quarterdeck"
+        reader.env["QUARTERDECK_SERVER_PORT"] = str(free_port())  # a hub may run on this machine
         said = await reader.shell([str(Path(sys.executable).with_name("quarterdeck")), *doctor[1:]])
         assert "2.1.325" in said

@@ -12,10 +12,10 @@ from msgspec import Raw
 
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
 from quarterdeck.journal import SqliteJournal
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.events import AskAnswered, AskOpened
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import hub_with

@@ -16,9 +16,9 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import CreateSession, SendPrompt
 from quarterdeck.protocol.events import AnyEvent, PromptTaken, Recalled, RunEnded
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
 from support.fault_check import find, wrote

@@ -14,9 +14,6 @@ from quarterdeck.domain.errors import Conflict, JournalError
 from quarterdeck.history import service as module
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.hub import Hub
-from quarterdeck.journal.base import Stored
-from quarterdeck.journal.retention import Retention
-from quarterdeck.journal.search import Search
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.protocol.events import (
@@ -26,7 +23,10 @@ from quarterdeck.protocol.events import (
     SessionCreated,
     SessionDeleted,
 )
+from quarterdeck.protocol.retention import Retention
+from quarterdeck.protocol.search import Search
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 from support.bounds import SECONDS
 
 

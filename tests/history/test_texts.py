@@ -11,9 +11,10 @@ from msgspec import Raw
 
 from quarterdeck.history.story import moment_of
 from quarterdeck.history.texts import texts_of
-from quarterdeck.journal.search import Text, TextKind
-from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.search import Text
 from quarterdeck.protocol import events
+from quarterdeck.protocol.search import TextKind
+from quarterdeck.protocol.stored import Stored
 from quarterdeck.testing import fake
 
 

@@ -14,11 +14,12 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.ports import DIALLED, RunEnd
+from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import ForkSession, ResumeSession, SendPrompt
 from quarterdeck.protocol.events import CliSession
+from quarterdeck.protocol.machines import DIALLED
 from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, frame
 from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import anyio
 import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, JournalError, NotFound
+from quarterdeck.hub.decisions import lines as decisions
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
-from quarterdeck.hub.run import Run
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -25,6 +25,7 @@ from quarterdeck.protocol.commands import (
 )
 from quarterdeck.protocol.events import AskAnswered, AskOpened, Event, RunEnded, Said, Sent
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.stored import Stored
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 
@@ -47,15 +48,20 @@ class FullJournal(MemoryJournal):
     held: anyio.Event | None = None
 
     async def append(
-        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+        self,
+        session: str,
+        events: Sequence[Event],
+        *,
+        snapshot: bytes | None = None,
+        **conditions: Any,
     ) -> list[Stored]:
         if self.full and events:
             raise JournalError("there is no room", code="full")
         if self.held is not None:
-            stored = await super().append(session, events, snapshot=snapshot)
+            stored = await super().append(session, events, snapshot=snapshot, **conditions)
             await self.held.wait()
             return stored
-        return await super().append(session, events, snapshot=snapshot)
+        return await super().append(session, events, snapshot=snapshot, **conditions)
 
 
 @pytest.fixture
@@ -310,7 +316,7 @@ async def test_an_operation_that_fails_halfway_leaves_nothing_in_memory(
     run = await working(hub, machines)
     line = lines.assistant("words", "a1").rstrip()
     with monkeypatch.context() as broken:
-        broken.setattr(Run, "_decide_line", _fail)
+        broken.setattr(decisions, "hints", _fail)
         with pytest.raises(RuntimeError):
             await run.owner.run_said(run.run, run.said + 1, [line])
     await hub.submit(RenameSession(session="mine", name="other", by="ada"))
@@ -344,3 +350,42 @@ async def test_a_prompt_whose_id_is_the_uuid_of_a_message_is_sent_under_another_
     await run.say(lines.echo(sent["uuid"]), lines.result("r2"))
     assert (await hub.session("mine")).turns == 2
     assert (await hub.session("mine")).unsent == ()
+
+
+async def test_who_makes_a_session_that_another_fails_to_make_makes_it(
+    deck: tuple[Hub, TestMachines], journal: FullJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told that the session is there, while the first one was still about to fail."""
+    hub, machines = deck
+    append, begun, go_on = journal.append, anyio.Event(), anyio.Event()
+
+    async def fail(*given: Any, **more: Any) -> list[Stored]:
+        if not given[1]:
+            return await append(*given, **more)
+        monkeypatch.setattr(journal, "append", append)
+        begun.set()
+        await go_on.wait()
+        raise JournalError("full", code="full")
+
+    async def first() -> None:
+        with pytest.raises(JournalError):
+            await hub.submit(CREATE)
+
+    outcomes: list[bool] = []
+
+    async def second() -> None:
+        outcomes.append((await hub.submit(CREATE)).repeated)
+
+    monkeypatch.setattr(journal, "append", fail)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(first)
+        await begun.wait()
+        for _ in range(2):
+            tasks.start_soon(second)
+        await anyio.wait_all_tasks_blocked()
+        assert outcomes == []
+        go_on.set()
+    assert sorted(outcomes) == [False, True]
+    assert (await hub.session("mine")).run is not None
+    assert len(machines.runs) == 1
+    assert hub.view("mine") is not None

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.hub.api import Deltas
-from quarterdeck.hub.deltas import DeltaReader, merged
+from quarterdeck.hub.deltas import DeltaReader
+from quarterdeck.protocol.views import Deltas, merged
 from quarterdeck.wire import codec
 from quarterdeck.wire.messages import StreamEvent
 

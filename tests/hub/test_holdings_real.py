@@ -15,9 +15,9 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UnsupportedError
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import Control, ResumeSession, SendPrompt, StopSession
 from quarterdeck.protocol.events import PromptSent, PromptTaken, SpecChanged, Switched, TurnEnded
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, ToolUse, play
@@ -178,8 +178,28 @@ async def test_thinking_that_was_switched_is_in_force_after_stop_kill_and_restar
             await oldest.control("apply_flag_settings", settings={"effortLevel": "high"})
 
 
-async def test_effort_that_anybody_switched_is_in_force_after_stop_and_kill(newest: Bench) -> None:
-    await newest.begin("hello", effort="medium")
+async def test_todos_are_shown_and_effort_and_model_that_were_switched_hold_after_stop_and_kill(
+    newest: Bench,
+) -> None:
+    await newest.begin(
+        ToolUse("TaskCreate", {"subject": "one", "description": "do one"}),
+        ToolUse("TaskCreate", {"subject": "two", "description": "do two"}),
+        ToolUse("TaskUpdate", {"taskId": "1", "status": "completed"}),
+        ToolUse("TaskUpdate", {"taskId": "2", "status": "in_progress", "subject": "second"}),
+        "done",
+        effort="medium",
+        model="opus",
+    )
+    todos = (await newest.view()).holds.todos
+    assert [(todo.todo, todo.text, todo.status) for todo in todos] == [
+        ("1", "one", "completed"),
+        ("2", "second", "in_progress"),
+    ]
+    await effort_holds(newest)
+    await a_model_that_a_slash_command_chose_holds(newest)
+
+
+async def effort_holds(newest: Bench) -> None:
     assert newest.effort == "medium"
     await newest.control("apply_flag_settings", settings={"effortLevel": "high"})
     view = await newest.turn()
@@ -199,8 +219,8 @@ async def test_effort_that_anybody_switched_is_in_force_after_stop_and_kill(newe
     assert told == [("high", "ada"), ("low", "cli"), ("auto", "cli")]
 
 
-async def test_a_model_that_a_slash_command_chose_is_in_force_after_a_stop(newest: Bench) -> None:
-    await newest.begin("hello", model="opus")
+async def a_model_that_a_slash_command_chose_holds(newest: Bench) -> None:
+    before = len(await newest.events(SpecChanged))
     view = await newest.turn("/model haiku")
     assert view.spec.model == "haiku"
     await newest.resume_after_stop()
@@ -208,20 +228,23 @@ async def test_a_model_that_a_slash_command_chose_is_in_force_after_a_stop(newes
     assert "haiku" in newest.model.turns[-1].model
     assert "haiku" in (view.model or "")
     changed = [event.spec.model for event in await newest.events(SpecChanged)]
-    assert changed == ["haiku"]
+    assert changed[before:] == ["haiku"]
     view = await newest.turn("/model")
     assert view.spec.model == "haiku", "it only shows the list"
 
 
-async def test_a_page_needs_no_old_event_for_what_holds(bench: Bench, processes: Processes) -> None:
-    """Offers, to-dos, the current tool, the context: in the view, and after a restart too."""
+async def test_a_restarted_hub_knows_what_holds_and_a_prompt_is_taken_into_the_turn_once(
+    bench: Bench, processes: Processes
+) -> None:
+    """Offers, to-dos, the current tool, the context: a page needs no old event for these."""
     async with bench.with_a_hub_to_restart(processes):
         todos = [{"content": "one", "status": "in_progress", "activeForm": "Doing one"}]
         await bench.begin(ToolUse("TodoWrite", {"todos": todos}), "done")
         gate = bench.work / "gate"
         wait = f"until [ -e {gate} ]; do sleep 0.05; done"
-        await bench.send(script(bash(wait), "done"))
-        view = await bench.until(lambda view: bool(view.holds.tools))
+        first = await bench.send(script(bash(wait), "done"))
+        await bench.until(lambda view: bool(view.holds.tools))
+        second = await bench.send(b'"look left"', prompt="steering", steer=True)
         await bench.home.restart_hub()
         view = await bench.view()
         (tool,) = view.holds.tools
@@ -235,40 +258,12 @@ async def test_a_page_needs_no_old_event_for_what_holds(bench: Bench, processes:
             assert [(todo.text, todo.status) for todo in view.holds.todos] == [
                 ("one", "in_progress")
             ]
-        gate.touch()
-        view = await bench.until(lambda view: view.turns == 2)
-        assert view.holds.tools == ()
 
-
-async def test_the_todos_of_the_newest_tools(newest: Bench) -> None:
-    await newest.begin(
-        ToolUse("TaskCreate", {"subject": "one", "description": "do one"}),
-        ToolUse("TaskCreate", {"subject": "two", "description": "do two"}),
-        ToolUse("TaskUpdate", {"taskId": "1", "status": "completed"}),
-        ToolUse("TaskUpdate", {"taskId": "2", "status": "in_progress", "subject": "second"}),
-        "done",
-    )
-    todos = (await newest.view()).holds.todos
-    assert [(todo.todo, todo.text, todo.status) for todo in todos] == [
-        ("1", "one", "completed"),
-        ("2", "second", "in_progress"),
-    ]
-
-
-async def test_a_prompt_is_taken_into_the_running_turn_once_though_the_hub_is_restarted(
-    bench: Bench, processes: Processes
-) -> None:
-    async with bench.with_a_hub_to_restart(processes):
-        await bench.begin("hello")
-        gate = bench.work / "gate"
-        first = await bench.send(script(bash(f"until [ -e {gate} ]; do sleep 0.05; done"), "done"))
-        await bench.until(lambda view: bool(view.holds.tools))
-        second = await bench.send(b'"look left"', prompt="steering", steer=True)
-        await bench.home.restart_hub()
         again = await bench.send(b'"look left"', prompt="steering", steer=True)
         assert again == second
         gate.touch()
-        await bench.until(lambda view: view.turns == 2)
+        view = await bench.until(lambda view: view.turns == 2)
+        assert view.holds.tools == ()
         *_, ended = await bench.events(TurnEnded)
         assert set(ended.prompts) == {first, second}
         (sent,) = [event for event in await bench.events(PromptSent) if event.prompt == second]

@@ -12,7 +12,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, NotFound, RequestTimeout, UsageError
-from quarterdeck.hub import session_commands
+from quarterdeck.hub.decisions import commands as decisions
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
@@ -72,7 +72,7 @@ async def test_making_a_session_twice_by_the_same_id_makes_one(
 async def test_the_prompts_that_wait_are_bounded_in_size(
     deck: tuple[Hub, TestMachines], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_commands, "MOST_WAITING", 1000)
+    monkeypatch.setattr(decisions, "MOST_WAITING", 1000)
     hub, machines = deck
     session = await create(hub)
     (run,) = machines.runs

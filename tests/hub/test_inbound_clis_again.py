@@ -22,7 +22,6 @@ from quarterdeck.hub import session_requests
 from quarterdeck.hub.cli_tokens import cli_token, root_token
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.views import SessionView
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import (
@@ -35,6 +34,7 @@ from quarterdeck.protocol.commands import (
     StopSession,
 )
 from quarterdeck.protocol.events import LinkLost, RunEnded, RunStarting, Said, Sent, TurnEnded
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play

@@ -22,12 +22,12 @@ INIT = lines.init(uuid="i2")
 HALF, NO_UTF8 = b"\\ud83d", b"\xff"
 
 
-def hook(tool: str = "Read") -> bytes:
+def hook(tool: str = "Read", **given: str) -> bytes:
     """The CLI is about to run a tool."""
     seen = {
         "hook_event_name": "PreToolUse",
         "tool_name": tool,
-        "tool_input": {},
+        "tool_input": given,
         "tool_use_id": "t1",
     }
     return lines.requests(
@@ -123,7 +123,7 @@ async def test_what_the_cli_decides_by_itself_is_audited_although_the_hub_was_re
     journal = MemoryJournal()
     hub, machines = hub_with(journal)
     async with hub.running():
-        await (await working(hub, machines)).say(hook())
+        await (await working(hub, machines)).say(hook(file_path="/a.py"))
     hub, machines = hub_with(journal)
     async with hub.running():
         block = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
@@ -134,3 +134,4 @@ async def test_what_the_cli_decides_by_itself_is_audited_although_the_hub_was_re
         (entry,) = [stored.event for stored in await hub.audit(session="mine")]
     assert isinstance(entry, Decided)
     assert (entry.tool, entry.by, entry.verdict) == ("Read", "cli", "allow")
+    assert entry.title == "Read /a.py"  # the call itself, not only its tool

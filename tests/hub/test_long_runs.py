@@ -9,7 +9,6 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub import hub as hub_module
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -18,6 +17,7 @@ from quarterdeck.protocol.commands import (
     SendPrompt,
 )
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.stored import Stored
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import TestMachines, hub_with

@@ -10,7 +10,6 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.fronts.http.masking import masked_json, masked_spec
-from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.sqlite import SqliteJournal
@@ -18,6 +17,7 @@ from quarterdeck.journal.stored import encode
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, CreateSession
 from quarterdeck.protocol.events import Said, SessionCreated
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.views import Deltas
 from support import lines
 from support.hub_machines import TestMachines
 

@@ -7,15 +7,19 @@ import os
 from pathlib import Path
 from uuid import uuid4
 
+import msgspec
 import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from quarterdeck.domain.errors import Conflict, NotFound, UsageError
+from quarterdeck.domain.errors import Conflict, LinkRefused, NotFound, UsageError
 from quarterdeck.hub.hub import Hub
 from quarterdeck.protocol.commands import CreateSession, ForkSession
 from quarterdeck.protocol.events import Decided, TurnEnded
+from quarterdeck.protocol.machine_requests import MACHINE_REQUESTS, SeeCliSessions
+from quarterdeck.protocol.runner_frames import Header, Hello, MachineRequest, Reply
 from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.runner.cli_sessions import see_cli_sessions
 from quarterdeck.transcripts.layout import project_folder_name
 from support import lines
 from support.hub_machines import TestMachines
@@ -63,6 +67,40 @@ async def test_the_newest_conversation_of_the_folder_goes_on(
     assert machines.started[-1][1] == Origin(cli_session=newest, fork=True)
 
 
+async def test_the_newest_conversation_is_looked_for_on_the_sessions_own_machine(
+    deck: tuple[Hub, TestMachines], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub, machines = deck
+    here, there, work = tmp_path / "here", tmp_path / "there", tmp_path / "work"
+    work.mkdir()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(here))
+    transcript(here, work, age=1)
+    far = hub.runners.requests
+    hello = Hello(
+        machine="far", runner="r", version="1", protocol=1, pid=1, can=(MACHINE_REQUESTS,)
+    )
+
+    def tell(machine: str, header: Header, /, *asked: bytes) -> None:
+        """The far machine does what it is asked for."""
+        assert machine == "far"
+        assert isinstance(header, MachineRequest)
+        found = see_cli_sessions(msgspec.json.decode(asked[0], type=SeeCliSessions))
+        far.replied(machine, Reply(request=header.request), [msgspec.json.encode(found)])
+
+    monkeypatch.setattr(far, "_tell", tell)
+    spec = SessionSpec(directory=str(work), machine="far", env={"HOME": str(there)})
+    command = CreateSession(spec=spec, cli_latest=True)
+    with pytest.raises(LinkRefused, match="not connected"):
+        await hub.submit(command)
+    monkeypatch.setattr(far, "_hello", lambda _: hello)
+    with pytest.raises(NotFound, match="conversation in"):
+        await hub.submit(command)
+    newest = transcript(there / ".claude", work, age=10)
+    transcript(there / ".claude", work, age=20)
+    await hub.submit(command)
+    assert machines.started[-1][1] == Origin(cli_session=newest)
+
+
 async def test_a_conversation_of_the_cli_goes_on_in_a_copy(deck: tuple[Hub, TestMachines]) -> None:
     hub, machines = deck
     for command in (
@@ -82,9 +120,9 @@ async def test_a_conversation_of_the_cli_goes_on_in_a_copy(deck: tuple[Hub, Test
         CreateSession(spec=SPEC, cli_fork=True),
         CreateSession(spec=SPEC, cli_at="m"),
         CreateSession(spec=SPEC, cli_latest=True, cli_session="c"),
-        CreateSession(spec=replace(SPEC, machine="far"), cli_latest=True),
         CreateSession(spec=replace(SPEC, worktree="new"), cli_latest=True),
         CreateSession(spec=replace(SPEC, env={"CLAUDE_CODE_SIMPLE": "1"})),
+        CreateSession(spec=replace(SPEC, mode="bypassPermissions")),
         CreateSession(
             spec=replace(
                 SPEC,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from quarterdeck.hub.api import Piece
 from quarterdeck.hub.hub import Hub
 from quarterdeck.protocol import commands
 from quarterdeck.protocol.events import Said
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.views import Piece
 from support import lines
 from support.hub_machines import TestMachines
 

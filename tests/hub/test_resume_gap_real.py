@@ -14,7 +14,6 @@ from msgspec import Raw
 
 from quarterdeck.history.story import Call, Outcome, StoryFold
 from quarterdeck.hub.lines import uuid_of
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import ResumeSession, SendPrompt
 from quarterdeck.protocol.events import (
     Alarmed,
@@ -24,6 +23,7 @@ from quarterdeck.protocol.events import (
     Said,
     TurnEnded,
 )
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing import RealCli, ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply

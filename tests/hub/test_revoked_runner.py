@@ -14,7 +14,6 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from quarterdeck.fronts.http import Listen, Role
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.events import LinkLost
 from quarterdeck.protocol.runner_frames import (
@@ -31,6 +30,7 @@ from quarterdeck.protocol.runner_frames import (
     frame,
     read_hub_frame,
 )
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.service.service import ServeOptions, Service, run_service
 from support.bounds import SECONDS

@@ -1,7 +1,8 @@
 """One fold: at every point of its journal a restored run is what the live run was.
 
 Random people, random CLIs, random faults. After each step the run is folded anew from the journal
-and compared with the live one, down to the last field.
+and compared with the live one, down to the last field. The same worlds show that decisions are
+pure: each is made on copies of its state as well, and on the live one under watch.
 """
 
 from __future__ import annotations
@@ -13,21 +14,29 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.domain.structs import Mutable
+from quarterdeck.hub import hub as hub_module
+from quarterdeck.hub.decisions.base import Decision, Facts, Known, State, collect
+from quarterdeck.hub.decisions.inputs import AskCli, GiveUp, Line
+from quarterdeck.hub.decisions.table import TABLE, Transition
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.run import Run
+from quarterdeck.hub.run_state import LineReport
+from quarterdeck.hub.shell import handle
 from quarterdeck.hub.snapshots import restored as restore_snapshot
 from quarterdeck.hub.snapshots import snapshot
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.events import Event
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 from quarterdeck.wire import commands as wire
+from quarterdeck.wire.base import Message
 from quarterdeck.wire.permissions import PermissionMode
 from support import lines
 from support.hub_machines import TestRun, hub_with
@@ -400,12 +409,10 @@ async def person_switches(world: World, n: int) -> None:
         wire.Interrupt(),
     ]
     owner = world.cli.owner.session
-    async with owner.in_order():
-        request = run.request(commands[n % len(commands)], int(world.time * 1000), "ada")
-        await owner.append()
-        if n % 5 == 4:
-            run.give_up(request, int(world.time * 1000))
-            await owner.append()
+    done = await handle(owner, AskCli(command=commands[n % len(commands)], by="ada"))
+    owner.waiters.forget(done.request)
+    if n % 5 == 4:
+        await handle(owner, GiveUp(request_id=done.request))
 
 
 @step
@@ -450,13 +457,15 @@ GREETED = [("starts", 0), ("answers_initialize", 0), ("begins_turn", 0)]
 
 async def play(script: list[tuple[str, int]], *, dialled: bool, version: str) -> None:
     world = World(dialled=dialled, version=version)
-    async with world.hub.running():
-        await world.begin()
-        for name, number in [*GREETED, *script]:
-            world.time += 0.25
-            with suppress(QuarterdeckError):  # it was refused, which must change nothing
-                await STEPS[name](world, number)
-            await world.check()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hub_module, "CLOCK_SECONDS", 3600.0)  # time passes when the script says so
+        async with world.hub.running():
+            await world.begin()
+            for name, number in [*GREETED, *script]:
+                world.time += 0.25
+                with suppress(QuarterdeckError):  # it was refused, which must change nothing
+                    await STEPS[name](world, number)
+                await world.check()
 
 
 @pytest.mark.parametrize("version", ["2.1.92", "2.1.325"])
@@ -470,3 +479,85 @@ async def test_a_run_that_is_folded_from_its_journal_is_the_live_one(
     script: list[tuple[str, int]], dialled: bool, version: str
 ) -> None:
     await play(script, dialled=dialled, version=version)
+
+
+# --- decisions are pure --------------------------------------------------------------------------
+
+
+def copy_of(state: State) -> State | None:
+    """The same state with another run, which nobody else has; None where it cannot be stored."""
+    if state.run is None:
+        return state
+    data = snapshot(state.run, {})
+    found = restore_snapshot(data, state.session, state.run.run) if data is not None else None
+    if found is None:
+        return None
+    found[0].holds = state.run.holds
+    return state._replace(run=found[0])
+
+
+def on_copy(row: Transition, state: State, input_: object, facts: Facts) -> Any:
+    """What is decided on a copy: events, the reply or refusal, and the state after them."""
+    if (copy := copy_of(state)) is None:
+        return None
+    events: list[Event] = []
+
+    def fold(event: Event, known: Message | None, at: int) -> LineReport | None:
+        events.append(event)
+        return None if copy.run is None else copy.run.evolve(event, at, known)
+
+    try:
+        done = collect(row.decide(copy, input_, facts), fold, facts.now)
+    except QuarterdeckError as refused:
+        done = repr(refused)
+    return events, done, plain(copy.run, TRANSIENT)
+
+
+def watched(row: Transition, seen: dict[type[object], int]) -> Transition:
+    """The same transition; a decision that is not pure fails."""
+
+    def decide(state: State, input_: object, facts: Facts) -> Decision[Any]:
+        first = on_copy(row, state, input_, facts)
+        assert on_copy(row, state, input_, facts) == first
+        decision = row.decide(state, input_, facts)
+        events: list[Event] = []
+        report: LineReport | None = None
+        done: Any = None
+        while True:
+            before = plain(state.run, set())
+            try:
+                step = decision.send(report)
+            except StopIteration as ended:
+                done = ended.value
+                break
+            finally:
+                assert plain(state.run, set()) == before, "a decision has changed the state"
+            event = step.event if isinstance(step, Known) else step
+            assert isinstance(event, row.events), f"{type(event)} is not in the row of the table"
+            events.append(event)
+            report = yield step
+        if first is not None:
+            assert (events, done) == first[:2]
+            assert plain(state.run, TRANSIENT) == first[2]
+        seen[type(input_)] = seen.get(type(input_), 0) + 1
+        return done
+
+    return row._replace(decide=decide)
+
+
+@pytest.mark.parametrize("dialled", [False, True])
+@settings(max_examples=max(5, settings().max_examples // 10))
+@given(script=steps)
+@example(script=[("asks", 0), ("person_answers", 0), ("ends_turn", 0), ("person_prompts", 1)])
+@example(script=[("asks", 0), ("person_answers", 2), ("time_passes", 3), ("ends_and_resumes", 0)])
+@example(script=[("link_breaks", 0), ("person_switches", 2), ("link_comes_back", 1)])
+@example(script=[("asks", 0), ("time_passes", 3), ("person_changes", 1), ("speaks", 40)])
+async def test_decisions_change_nothing_and_are_the_same_for_the_same_facts(
+    script: list[tuple[str, int]], dialled: bool
+) -> None:
+    seen: dict[type[object], int] = {}
+    with pytest.MonkeyPatch.context() as patched:
+        for kind, row in TABLE.items():
+            patched.setitem(TABLE, kind, watched(row, seen))
+        await play(script, dialled=dialled, version="2.1.325")
+    assert Line in seen

@@ -17,6 +17,7 @@ from quarterdeck.protocol.runner_frames import (
     Forget,
     Hello,
     Lines,
+    ProgramAct,
     RunReport,
     Start,
     Started,
@@ -86,6 +87,9 @@ class Owner:
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         self.told.append(("resumed", run))
+
+    async def run_acted(self, run: str, act: ProgramAct, by: str) -> None:
+        raise AssertionError("no program is here")
 
     async def run_answered(self, run: str, request_id: str, response: Raw, by: str) -> bool:
         self.told.append(("answered", run))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,13 +12,17 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.hub import snapshots
+from quarterdeck.hub.decisions.base import State, collect
+from quarterdeck.hub.decisions.inputs import Line, LineFacts
+from quarterdeck.hub.decisions.lines import decide_line
+from quarterdeck.hub.decisions.process import recall
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.lines import read_line
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.run_state import RunState
 from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.hub.snapshots import SnapshotPace, is_current, restored, snapshot
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -28,6 +33,7 @@ from quarterdeck.protocol.commands import (
 from quarterdeck.protocol.events import Event, RunStarting, Said, Sent
 from quarterdeck.protocol.holds import Holds
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.stored import Stored
 from support import lines
 from support.hub_machines import TestRun, hub_with
 
@@ -49,11 +55,16 @@ class WatchedJournal(MemoryJournal):
         return await super().read(session, after=after, limit=limit)
 
     async def append(
-        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+        self,
+        session: str,
+        events: Sequence[Event],
+        *,
+        snapshot: bytes | None = None,
+        **conditions: Any,
     ) -> list[Stored]:
         if self.full:
             raise JournalError("there is no room", code="full")
-        return await super().append(session, events, snapshot=snapshot)
+        return await super().append(session, events, snapshot=snapshot, **conditions)
 
 
 @pytest.fixture
@@ -352,8 +363,10 @@ def long_run(count: int) -> Run:
     def say(line: bytes) -> None:
         nonlocal number
         number += 1
-        run.receive_line(number, line.rstrip(), number)
-        run.take_recorded()
+        said = Line(run="r1", number=number, read=read_line(line.rstrip()))
+        facts = LineFacts(now=number, rulings={})
+        decision = decide_line(State("mine", None, run.state), said, facts)
+        collect(decision, lambda event, known, at: run.state.evolve(event, at, known), number)
 
     say(lines.init())
     for n in range(count):
@@ -387,22 +400,22 @@ def test_the_state_of_a_run_does_not_grow_with_its_length() -> None:
     assert data is not None
     parts = msgspec.json.decode(data)["state"]
     sizes = {name: len(msgspec.json.encode(part)) for name, part in parts.items()}
-    assert sum(sizes.values()) < 600_000, sizes
-    assert run.meter.tool_calls == 4500
+    assert sum(sizes.values()) < 700_000, sizes  # 4,096 calls of each kind at most
+    assert run.state.meter.tool_calls == 4500
 
 
 @pytest.mark.no_cover
 async def test_of_a_long_run_only_the_last_messages_are_looked_for_in_its_transcript() -> None:
     run = long_run(40)
-    short = run.recall("cli")
+    short = recall(run.state, "cli")
     assert len(short.known) == 80
     assert short.since == ()
     run = long_run(3000)
-    wanted = run.recall("cli")
+    wanted = recall(run.state, "cli")
     assert 1024 <= len(wanted.known) <= 1536
     assert {"a2999", "u2999"} <= set(wanted.since) < set(wanted.known)
     assert wanted.prompts == ()
     line = {"type": "user", "message": {"role": "user", "content": "go"}, "uuid": "new"}
     sent = Sent(run="r1", number=9, line=Raw(json.dumps(line).encode()))
-    run.record([sent], 1)
-    assert run.recall("cli").prompts == ("new",), "it may be in the transcript, or not"
+    run.state.evolve(sent, 1)
+    assert recall(run.state, "cli").prompts == ("new",), "it may be in the transcript, or not"

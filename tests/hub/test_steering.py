@@ -10,9 +10,10 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.views import PROMPTS_KEPT, PromptStage
+from quarterdeck.journal.views import PROMPTS_KEPT
 from quarterdeck.protocol.commands import CancelPrompt, CreateSession, SendPrompt
 from quarterdeck.protocol.events import PromptQueued, PromptSent, PromptTaken, Sent, TurnEnded
+from quarterdeck.protocol.session_view import PromptStage
 from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with

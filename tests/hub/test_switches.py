@@ -13,7 +13,6 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import RequestError, UsageError
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.permissions.modes import allows_more, resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import (
@@ -27,6 +26,7 @@ from quarterdeck.protocol.commands import (
     Scope,
 )
 from quarterdeck.protocol.events import Decided, Event, Sent, SpecChanged, Switched
+from quarterdeck.protocol.modes import allows_more, resumed_spec
 from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.bounds import SECONDS
@@ -52,6 +52,17 @@ async def begun(
     (prompt,) = run.read()
     await run.say(lines.init(version), lines.echo(prompt["uuid"]))
     return session, run
+
+
+async def test_settings_that_undo_what_is_forced_on_the_cli_are_refused() -> None:
+    hub, machines = hub_with(MemoryJournal())
+    async with hub.running():
+        session, run = await begun(hub, machines)
+        for settings in ({"env": {"CLAUDE_CODE_SIMPLE": "1"}}, {"crossSessionInbound": "accept"}):
+            request = lines.line(subtype="apply_flag_settings", settings=settings)
+            with pytest.raises(UsageError, match="settings"):
+                await hub.submit(Control(session=session, request=Raw(request), by="ada"))
+        assert run.read() == []
 
 
 async def switch(
@@ -221,7 +232,8 @@ async def test_an_effort_or_model_of_flag_settings_holds_in_the_next_run(
     session, run = await begun(hub, machines, effort="low", model="opus")
     for settings in ({"language": "en"}, {"effortLevel": "high"}, {"model": "haiku"}):
         await switch(hub, run, subtype="apply_flag_settings", settings=settings)
-    assert (await hub.session(session)).model == "haiku"
+    view = await hub.session(session)
+    assert (view.effort, view.model) == ("high", "haiku"), "shown at once, not with the next turn"
     spec = await resumed(hub, machines, run)
     assert (spec.effort, spec.model) == ("high", "haiku")
 

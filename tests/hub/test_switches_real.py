@@ -12,7 +12,6 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import (
     Control,
     DenyAnswer,
@@ -23,6 +22,7 @@ from quarterdeck.protocol.commands import (
     StopSession,
 )
 from quarterdeck.protocol.events import Decided
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.testing import Gate, RealCli, ScriptedModel, reply
 from quarterdeck.testing.script import Said, ToolUse, play

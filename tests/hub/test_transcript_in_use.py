@@ -9,8 +9,8 @@ import pytest
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.transcript_in_use import RECENT_SECONDS, TranscriptInUse
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import RunEnded
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from support.session_files import Disk, user
 

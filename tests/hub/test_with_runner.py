@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,13 @@ from support.hub_house import House, real_spec
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 
+def repository(folder: Path) -> None:
+    """Make a folder a git repository with one commit."""
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    for words in (("init", "-q", "-b", "main"), ("commit", "-q", "--allow-empty", "-m", "first")):
+        subprocess.run(["git", *who, *words], cwd=folder, check=True)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_session_runs_asks_resumes_and_forks_on_every_version(
     version: str,
@@ -29,6 +37,7 @@ async def test_a_session_runs_asks_resumes_and_forks_on_every_version(
 ) -> None:
     (tmp_path / "home").mkdir()
     spec = real_spec(tmp_path, clis[version], model)
+    repository(Path(spec.directory))
     script = play(ToolUse("Bash", {"command": "touch made.txt"}), Text("done"))
     session = await home.new(spec, json.dumps(script).encode())
     card = await home.ask(session)
@@ -51,12 +60,23 @@ async def test_a_session_runs_asks_resumes_and_forks_on_every_version(
     view = await home.until(session, lambda view: view.turns == 2)
     assert len(model.turns[-1].messages) > 2
 
-    fork = await home.hub.submit(ForkSession(session=session, by="ada"))
+    # A fork in a worktree of its own: it knows what was said, and has the files as they are.
+    fork = await home.hub.submit(ForkSession(session=session, by="ada", worktree="own"))
     await home.hub.submit(
         SendPrompt(session=fork.session, prompt="third", content=Raw(b'"and here"'))
     )
     forked = await home.until(fork.session, lambda view: view.turns == 1)
     assert forked.cli_session != view.cli_session
+    assert len(model.turns[-1].messages) > 4
+    assert forked.directory is not None
+    own = Path(forked.directory)
+    assert own != Path(spec.directory)
+    assert (own / "made.txt").exists()
+    (own / "more.txt").write_text("more\n")
+    changes = home.hub.worktree_service.changes
+    one, other = await changes(session, text_limit=0), await changes(fork.session, text_limit=0)
+    assert [file.path for file in one.files] == ["made.txt"]
+    assert [file.path for file in other.files] == ["made.txt", "more.txt"]
 
     events = [stored.event for stored in await home.hub.events(session)]
     numbers: dict[str, list[int]] = {}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.journal import SessionView, SqliteJournal, Stored, fold_all
+from quarterdeck.journal import SqliteJournal, fold_all
 from quarterdeck.journal.accounts import HEALTHY_MS
 from quarterdeck.journal.stored import encode
-from quarterdeck.journal.usage import UsageBy, shares
+from quarterdeck.journal.usage import shares
 from quarterdeck.protocol.events import (
     Alarmed,
     AlarmEnded,
@@ -27,7 +27,10 @@ from quarterdeck.protocol.events import (
     SessionCreated,
     TurnEnded,
 )
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.usage import UsageBy
 
 CREATED = SessionCreated(spec=SessionSpec(directory="/work"), by="ann")
 FIRST = (CREATED, RunStarting(run="r1", machine=""), RunStarted(run="r1", pid=1))

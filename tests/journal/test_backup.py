@@ -12,12 +12,12 @@ import anyio.to_thread
 import pytest
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.journal.base import Stored
 from quarterdeck.journal.chain import genesis
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.backup import back_up, check, restore
 from quarterdeck.protocol.events import Noted, SessionCreated
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 
 FILES = {"access.json": b"{}", "cli.secret": b"\x00\x01"}
 

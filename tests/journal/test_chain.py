@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.journal import SqliteJournal
-from quarterdeck.journal.chain import Check, Checked, Head, parse_head
+from quarterdeck.journal.chain import Check, parse_head
 from quarterdeck.journal.sqlite.file import MIGRATIONS, connect, set_up
 from quarterdeck.journal.stored import encode
+from quarterdeck.protocol.audit import Checked, Head
 from quarterdeck.protocol.events import Decided, Noted
 
 

@@ -14,8 +14,9 @@ import anyio
 import pytest
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.journal import SqliteJournal, Stored, fold_all
+from quarterdeck.journal import SqliteJournal, fold_all
 from quarterdeck.protocol.events import Noted
+from quarterdeck.protocol.stored import Stored
 from support.bounds import SECONDS
 from support.processes import Processes
 

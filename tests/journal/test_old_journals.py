@@ -10,9 +10,10 @@ import pytest
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal import SqliteJournal, fold_all
 from quarterdeck.journal.chain import Check
-from quarterdeck.journal.views import VIEW_VERSION, PromptStage, SessionView
+from quarterdeck.journal.views import VIEW_VERSION
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk
 from quarterdeck.protocol.events import Noted, PromptCancelled, SessionDeleted
+from quarterdeck.protocol.session_view import PromptStage, SessionView
 from quarterdeck.protocol.sessions import SessionState
 from support import lines
 from support.hub_machines import hub_with

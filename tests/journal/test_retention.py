@@ -8,9 +8,11 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.journal.retention import DAY, Retention, plan
-from quarterdeck.journal.views import AskView, PromptView, SessionView
+from quarterdeck.journal.retention import DAY, plan
 from quarterdeck.protocol.events import AskKind, AskOpened
+from quarterdeck.protocol.retention import Retention
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.views import AskView, PromptView
 
 NOW = 1000 * DAY
 OPENED = AskOpened(

@@ -13,11 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.journal.search import Hits, Search, Text, TextKind, match_of
+from quarterdeck.journal.search import Text, match_of
 from quarterdeck.journal.sqlite import search
 from quarterdeck.journal.sqlite.file import transaction
 from quarterdeck.journal.sqlite.search import MOST_NAMED, SearchIndex
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import (
     AnyEvent,
     CliSession,
@@ -28,7 +27,9 @@ from quarterdeck.protocol.events import (
     SessionRenamed,
     SpecChanged,
 )
+from quarterdeck.protocol.search import Hits, Search, TextKind
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 from support.examples import examples
 
 DAY = 86_400_000

@@ -14,11 +14,13 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.journal import SqliteJournal, Stored, fold_all
+from quarterdeck.journal import SqliteJournal, fold_all
 from quarterdeck.journal.sqlite.file import APPLICATION, MIGRATIONS, connect, set_up
-from quarterdeck.journal.sqlite.writer import Job, Result, Writer
+from quarterdeck.journal.sqlite.writer import Writer
+from quarterdeck.journal.staging import Job, Result
 from quarterdeck.journal.tail import MOST_EVENTS
 from quarterdeck.protocol.events import AnyEvent, Noted, RunStarting, Said, SessionRenamed
+from quarterdeck.protocol.stored import Stored
 from support.bounds import SECONDS
 from support.waiting import until
 

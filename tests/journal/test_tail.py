@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import anyio
 
-from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.tail import Tail
 from quarterdeck.protocol.events import Noted
+from quarterdeck.protocol.stored import Stored
 from support.bounds import SECONDS
 
 

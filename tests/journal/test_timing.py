@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.journal.sqlite.timing import BOUNDS, CommitTimes
+from quarterdeck.journal.timing import BOUNDS, CommitTimes
 from quarterdeck.protocol.events import Noted
 
 pytestmark = pytest.mark.anyio

@@ -12,16 +12,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
+from quarterdeck.journal import MemoryJournal, fold, fold_all
 from quarterdeck.journal.stored import decode, encode
-from quarterdeck.journal.views import (
-    PROMPTS_KEPT,
-    RUNS_KEPT,
-    SETTLED_KEPT,
-    PromptStage,
-    only_counts,
-    significant,
-)
+from quarterdeck.journal.views import PROMPTS_KEPT, RUNS_KEPT, SETTLED_KEPT, significant
 from quarterdeck.protocol.events import (
     Alarmed,
     AlarmEnded,
@@ -46,6 +39,7 @@ from quarterdeck.protocol.events import (
     Noted,
     OffersChanged,
     PeerPrompted,
+    ProgramActed,
     PromptCancelled,
     PromptChanged,
     PromptQueued,
@@ -91,7 +85,9 @@ from quarterdeck.protocol.holds import (
     Todo,
 )
 from quarterdeck.protocol.sandbox import SandboxState
+from quarterdeck.protocol.session_view import PromptStage, SessionView, only_counts
 from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
+from quarterdeck.protocol.stored import Stored
 from support.examples import examples
 
 runs = st.sampled_from(["r1", "r2"])
@@ -211,6 +207,9 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
     Alarmed: st.builds(Alarmed, alarm=words, text=words),
     AlarmEnded: st.builds(AlarmEnded, alarm=words),
     Decided: st.builds(Decided, tool=words, title=words, verdict=words, by=people),
+    ProgramActed: st.builds(
+        ProgramActed, run=runs, number=st.integers(1, 50), by=people, act=words, what=words
+    ),
     LeftToCli: st.builds(LeftToCli, tool_use_id=words, branch=st.none() | words),
     WorktreeSettled: st.builds(WorktreeSettled, action=words, branch=words, by=people),
     FolderChanged: st.builds(FolderChanged, action=words, by=people),

@@ -106,10 +106,10 @@ async def run(
     claude = str(bench.cli.command[-1])
     given = SessionSpec(directory=loop.spec.directory, claude=claude, env=env, **spec)
     agents = local_agents(loop.id, given, bench.store.folder.parent, "ann")
-    worker = AgentWorker(agents.options, decide=decide, judge=agents.judge, box=agents.box)
+    worker = AgentWorker(agents.options, decide=decide, arbiter=agents.arbiter, box=agents.box)
     with anyio.fail_after(SECONDS):
         told = bench.told.append
-        return await run_loop(loop, worker, bench.store, told=told, box=agents.box)
+        return await run_loop(loop, worker, bench.store, report=told, box=agents.box)
 
 
 def audit(bench: Bench, loop: LoopState) -> list[tuple[str, str, str]]:
@@ -232,7 +232,7 @@ def play(bench: Bench, data: Path, tmp_path: Path) -> Play:
         ]
         agents = local_agents(loop.id, SessionSpec(directory=str(bench.work)), data, "ann")
         command = fake_cli_command(script, folder=tmp_path, record=record)
-        worker = AgentWorker(replace(agents.options, claude=command), judge=agents.judge)
+        worker = AgentWorker(replace(agents.options, claude=command), arbiter=agents.arbiter)
         with anyio.fail_after(SECONDS):
             await run_loop(loop, worker, bench.store)
         return answers(record)

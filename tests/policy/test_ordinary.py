@@ -20,7 +20,7 @@ from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.presets import preset
 from quarterdeck.policy.trees import LEFT_OUT, look_once
-from quarterdeck.runtime.looking import look_below
+from quarterdeck.runtime.folder_scan import look_below
 
 NEEDLESS = 0.02
 """The share of ordinary commands that trusted-repo may ask about needlessly."""

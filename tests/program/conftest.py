@@ -16,6 +16,7 @@ from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
 from support.bounds import SECONDS
 from support.command_line import Quarterdeck
+from support.forks import Forks
 from support.processes import Processes
 from support.served_deck import ServedDeck
 
@@ -40,10 +41,10 @@ class Running:
                 except anyio.EndOfStream:
                     raise AssertionError(f"no {text!r} in {self.said!r}") from None
 
-    async def end(self) -> str:
+    async def end(self, seconds: float = SECONDS) -> str:
         """Wait for its end; gives what it printed."""
         assert self.process.stdout is not None
-        with anyio.fail_after(SECONDS):
+        with anyio.fail_after(seconds):
             with suppress(anyio.EndOfStream):
                 while True:
                     self.said += (await self.process.stdout.receive()).decode()
@@ -52,27 +53,36 @@ class Running:
 
 
 class Programs:
-    """Starts programs: each with a folder of its own."""
+    """Starts programs: each with a folder of its own, as a fork that has loaded the SDK."""
 
-    def __init__(self, deck: ServedDeck, claude: str, processes: Processes) -> None:
+    def __init__(self, deck: ServedDeck, claude: str, processes: Processes, forks: Forks) -> None:
         self.deck = deck
         self.claude = claude
+        self._forks = forks
         self._processes = processes
         self._started: list[Process] = []
 
-    async def start(self, *words: str, cli: str | None = str(OURS), **env: str) -> Running:
+    async def start(self, *words: str, cli: str | None = str(OURS)) -> Running:
         """Start a program of the folder `programs`, with the CLI that is named."""
         name, *arguments = words
-        return await self.run([sys.executable, str(PROGRAMS / name), *arguments], cli=cli, **env)
+        return await self.run([str(PROGRAMS / name), *arguments], cli=cli)
 
-    async def run(self, command: list[str], *, cli: str | None = str(OURS), **env: str) -> Running:
-        """Start any program."""
-        folder = self.deck.command.work / f"program-{len(self._started)}"
-        folder.mkdir(parents=True)
-        process = await anyio.open_process(
+    async def run(
+        self,
+        command: list[str],
+        *,
+        cli: str | None = str(OURS),
+        folder: Path | None = None,
+        **env: str,
+    ) -> Running:
+        """Start any program of Python, in a folder of its own."""
+        if folder is None:
+            folder = self.deck.command.work / f"program-{len(self._started)}"
+            folder.mkdir(parents=True)
+        process = await self._forks.start(
             command,
             cwd=folder,
-            stderr=-2,
+            merged=True,
             env={
                 **self.deck.command.env,
                 "PYTHONPATH": str(PROGRAMS.parents[1]),
@@ -99,13 +109,18 @@ class Programs:
 
 @pytest.fixture
 async def programs(
-    tmp_path: Path, model: ScriptedModel, clis: dict[str, RealCli], processes: Processes
+    tmp_path: Path,
+    model: ScriptedModel,
+    clis: dict[str, RealCli],
+    processes: Processes,
+    hubs_to_fork: Forks,
+    programs_to_fork: Forks,
 ) -> AsyncIterator[Programs]:
     """Programs, and a hub that is not started yet."""
     newest = clis["2.1.325"].command
     command = Quarterdeck(tmp_path, model.url, newest, processes)
-    deck = ServedDeck(command, processes)
-    made = Programs(deck, newest[-1], processes)
+    deck = ServedDeck(command, processes, hubs_to_fork)
+    made = Programs(deck, newest[-1], processes, programs_to_fork)
     yield made
     await made.close()
     await deck.leave()

@@ -19,16 +19,16 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.views import SessionView
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.program.arguments import command_line
 from quarterdeck.program.bridge import Bridge
-from quarterdeck.program.hub_link import HubLink, Patience
+from quarterdeck.program.hub_link import HubLink, Timeouts
 from quarterdeck.protocol import runner_frames as frames
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, RawAnswer, StopSession
-from quarterdeck.protocol.events import Noted, PromptQueued, Said
+from quarterdeck.protocol.events import AskAnswered, Noted, ProgramActed, PromptQueued, Said
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import PROTOCOL, Program, program_session
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.runner.hublink import Hub as HubPlace
 from quarterdeck.runner.limits import Bounds
 from quarterdeck.runner.spool import Spool
@@ -128,7 +128,7 @@ class Started:
     async def run(
         self,
         token: str = "right",
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
         bounds: Bounds | None = None,
     ) -> None:
         inner_in, self._to = os.pipe()
@@ -147,7 +147,7 @@ class Started:
         bridge = Bridge(self.line, inner_in, inner_out)
         place = f"http://127.0.0.1:{self.world.port}"
         hub = HubLink(
-            lambda: HubPlace(place, token), program, spool, bridge.take_hub, bridge.stop, patience
+            lambda: HubPlace(place, token), program, spool, bridge.take_hub, bridge.stop, timeouts
         )
         try:
             self.code = await bridge.run(self.command, hub)
@@ -248,20 +248,53 @@ async def test_the_programs_answer_is_one_by_the_program_and_the_end_is_told(wor
         assert getattr(decided, "by", "") == "program nightly"
 
 
+async def test_a_question_that_neither_program_nor_person_answers_is_denied_in_time(
+    world: World,
+) -> None:
+    async with world.up() as hub:
+        hub.program_ask_seconds = 0.01
+        async with running(world) as program:
+            program.say(INITIALIZE, PROMPT)
+            await program.hear("control_request")  # and no answer
+            assert (await program.hear("result"))["result"] == "done"
+            view = await world.view()
+            events = [each.event for each in await hub.events(view.session)]
+            (answered,) = [each for each in events if isinstance(each, AskAnswered)]
+            assert (answered.by, answered.allowed) == ("time limit", False)
+            program.end_input()
+            await _ended(program)
+
+
 async def test_while_the_hub_is_away_the_program_waits_and_then_goes_on(world: World) -> None:
-    async with running(world, patience=Patience(start=SECONDS)) as program:
+    async with running(world, timeouts=Timeouts(start=SECONDS)) as program:
         async with world.up():
             program.say(INITIALIZE, PROMPT)
             await world.view(lambda view: view.asks)
         # The hub is gone; the answer of the program waits for the next one.
         asked = await program.hear("control_request")
         program.say(_success(asked["request_id"], ALLOW))
-        async with world.up():
+        # So does what the audit log is to have.
+        settings = {"env": {"CLAUDE_CODE_SIMPLE": "1"}}
+        request = {"subtype": "apply_flag_settings", "settings": settings}
+        program.say({"type": "control_request", "request_id": "p9", "request": request})
+        variables = {"type": "update_environment_variables", "variables": settings["env"]}
+        program.say(variables)
+        refused = (await program.hear("control_response"))["response"]
+        assert (refused["request_id"], refused["subtype"]) == ("p9", "error")
+        async with world.up() as hub:
             assert (await program.hear("result"))["result"] == "done"
             program.end_input()
             await _ended(program)
             assert program.code == 0
-            await world.view(lambda view: view.state == "ended")
+            view = await world.view(lambda view: view.state == "ended")
+            events = [each.event for each in await hub.audit(session=view.session)]
+            (act,) = [each for each in events if isinstance(each, ProgramActed)]
+            assert (act.by, act.what, act.refused) == (
+                "program nightly",
+                "apply_flag_settings",
+                True,
+            )
+            assert (await hub.policy.verify()).good
     assert len(await world.journal.summaries()) == 1
 
 
@@ -338,15 +371,15 @@ async def test_a_wrong_token_or_no_hub_runs_nothing(world: World) -> None:
         assert program.code is None
         assert "403" in str(program.error)
         assert await world.hub.sessions() == []
-    async with running(world, patience=Patience(start=0.2)) as program:
+    async with running(world, timeouts=Timeouts(start=0.2)) as program:
         await _ended(program)
         assert program.error is not None
 
 
 async def test_a_revoked_token_ends_the_agent(world: World) -> None:
     script = (fake.Initialize(), fake.Expect("user"), fake.say(fake.assistant("x")), fake.Serve())
-    patience = Patience(refused=0.0, farewell=0.1)
-    async with world.up() as hub, running(world, script, patience=patience) as program:
+    timeouts = Timeouts(refused=0.0, farewell=0.1)
+    async with world.up() as hub, running(world, script, timeouts=timeouts) as program:
         program.say(INITIALIZE, PROMPT)
         await program.hear("assistant")
         world.tokens.clear()
@@ -380,8 +413,8 @@ async def test_a_hub_that_is_away_long_gets_all_but_the_oldest_pieces(world: Wor
         fake.ExpectEnd(),
     )
     bounds = Bounds(memory=20_000, disk=60_000, segment=10_000)
-    patience = Patience(start=SECONDS, farewell=SECONDS)
-    async with running(world, script, patience=patience, bounds=bounds) as program:
+    timeouts = Timeouts(start=SECONDS, farewell=SECONDS)
+    async with running(world, script, timeouts=timeouts, bounds=bounds) as program:
         async with world.up():
             program.say(INITIALIZE)
             await program.hear("control_response")

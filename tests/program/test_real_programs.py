@@ -33,27 +33,57 @@ async def _asks(programs: Programs, number: int) -> tuple[AskView, ...]:
             await anyio.sleep(0.1)
 
 
-@pytest.mark.parametrize(
-    "sessions",
-    [{"asks.py": 1, "streams.py": 4, "control.py": 3}, {"extends.py": 1, "continues.py": 3}],
-    ids=["talk", "features"],
-)
+PACKAGES = Path(__file__).parents[2] / ".cache" / "sdk-tests" / "packages"
+"""Where trio is. `make test` installs it."""
+PROGRAMS = {
+    "asks.py": (1, "`can_use_tool`, questions, a callback that fails, lasting permissions"),
+    "calculates.py": (1, "MCP tools in the program"),
+    "errors.py": (3, "a wrong flag, a conversation that does not exist, an error of the API"),
+    "extends.py": (1, "plugins, skills, commands, setting sources, an MCP server outside, hooks"),
+    "hooked.py": (1, "hooks that deny, replace an input, add context and do not let it stop"),
+    "interrupts.py": (1, "an interrupt, and a turn after it"),
+    "limits.py": (2, "allowed tools, `max_turns`, `max_budget_usd`"),
+    "objects.py": (1, "structured output"),
+    "one_shot.py": (1, "`query()`, partial messages, thinking, the callback `stderr`"),
+    "resumes.py": (4, "resume, fork, continue, a command of the CLI"),
+    "rewinds.py": (1, "file checkpoints and `rewind_files`"),
+    "stores.py": (2, "session stores, a file of settings, images, background tasks"),
+    "streams.py": (1, "a stream of prompts, prompts that are given back"),
+    "subagents.py": (1, "agents of the program and of its folder"),
+    "switches.py": (1, "`set_permission_mode`, `set_model`, server info, context usage"),
+    "trio_turns.py": (1, "trio, with a callback and a hook"),
+}
+"""The programs of every feature: how many sessions each has, and what it is about."""
+
+
+def test_every_program_is_run_and_the_how_to_lists_it() -> None:
+    found = {each.name for each in (Path(__file__).parent / "programs").glob("*.py")}
+    assert found == PROGRAMS.keys() | {"show.py", "waits.py", "example_stores.py"}
+    page = (Path(__file__).parents[2] / "docs/how-to/run-official-sdk-programs.md").read_text()
+    for name, (_, about) in PROGRAMS.items():
+        assert f"| `{name}` | {about} |" in page
+
+
+@pytest.mark.parametrize("part", range(4))
 async def test_programs_print_the_same_with_the_hub_and_without_it(
-    sessions: dict[str, int], programs: Programs
+    part: int, programs: Programs
 ) -> None:
-    """Each program, and how many sessions it has: one for each query and client."""
+    """A session for each query and client, while the deck shows them."""
+    names = sorted(PROGRAMS)[part::4]
     deck = programs.deck
     await deck.serve()
-    for name in sessions:
-        plain = await programs.start(name, cli=programs.claude)
-        ours = await programs.start(name)
+    for name in names:
+        words = [name, str(PACKAGES)] if name == "trio_turns.py" else [name]
+        plain = await programs.start(*words, cli=programs.claude)
+        ours = await programs.start(*words)
         expected = await plain.end()
         assert (await ours.end()).splitlines() == expected.splitlines(), name
         assert plain.process.returncode == ours.process.returncode == 0, expected
+        assert "Traceback" not in expected, expected
     found = await anyio.to_thread.run_sync(lambda: list(deck.client.sessions()))
-    assert Counter(each.name for each in found) == sessions
+    assert Counter(each.name for each in found) == {name: PROGRAMS[name][0] for name in names}
     assert {each.state for each in found} == {"ended"}
-    if "asks.py" in sessions:
+    if "asks.py" in names:
         audit = await _audit(programs)
         assert "allow by program asks.py Bash: touch allowed" in audit
         assert "deny by program asks.py Bash: touch forbidden" in audit

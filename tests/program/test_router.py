@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quarterdeck.program.acts import Act
 from quarterdeck.program.arguments import Given
 from quarterdeck.program.router import GONE, ProgramAnswer, Routed, Router
 
@@ -23,18 +24,20 @@ class Scene:
         self.cli: list[Line] = []
         self.program: list[Line] = []
         self.hub: list[Line | ProgramAnswer] = []
+        self.acts: list[Act] = []
+        self.warnings: list[str] = []
 
     def program_says(self, line: Line) -> None:
-        self._take(self.router.from_program(_bytes(line)))
+        self.take(self.router.from_program(_bytes(line)))
 
     def hub_says(self, line: Line) -> None:
-        self._take(self.router.from_hub(_bytes(line)))
+        self.take(self.router.from_hub(_bytes(line)))
 
     def cli_says(self, line: Line) -> None:
-        self._take(self.router.from_cli(_bytes(line)))
+        self.take(self.router.from_cli(_bytes(line)))
 
     def program_ends(self) -> None:
-        self._take(self.router.program_ended())
+        self.take(self.router.program_ended())
 
     def greet(self) -> None:
         """Both have said `initialize`, and the CLI has answered."""
@@ -47,12 +50,20 @@ class Scene:
         return self.router.may_end_input
 
     def clear(self) -> None:
-        self.cli, self.program, self.hub = [], [], []
+        self.cli, self.program, self.hub, self.acts = [], [], [], []
 
-    def _take(self, routed: Routed) -> None:
+    def take(self, routed: Routed) -> None:
         self.cli += [json.loads(line) for line in routed.cli]
         self.program += [json.loads(line) for line in routed.program]
-        self.hub += [x if isinstance(x, ProgramAnswer) else json.loads(x) for x in routed.hub]
+        for each in routed.hub:
+            match each:
+                case Act():
+                    self.acts.append(each)
+                case ProgramAnswer():
+                    self.hub.append(each)
+                case bytes():
+                    self.hub.append(json.loads(each))
+        self.warnings += routed.warnings
 
 
 def _bytes(line: Line) -> bytes:
@@ -442,3 +453,278 @@ def test_a_request_that_was_cancelled_does_not_keep_the_input_open() -> None:
     scene.program_says({"type": "control_cancel_request", "request_id": "p2"})
     scene.hub_says({"type": "control_cancel_request", "request_id": "h2"})
     assert scene.may_end()
+
+
+# --- what a program does to its agent -------------------------------------------------------------
+
+
+def test_what_a_program_asks_of_its_agent_is_told_to_the_hub() -> None:
+    scene = Scene()
+    scene.greet()
+    servers = {"web": {"headers": {"Authorization": "secret"}}}
+    requests: list[tuple[str, Line]] = [
+        ("set_permission_mode", {"mode": "acceptEdits"}),
+        ("set_model", {"model": "opus"}),
+        ("interrupt", {}),
+        ("apply_flag_settings", {"settings": {"effortLevel": "low", "env": {"KEY": "secret"}}}),
+        ("mcp_set_servers", {"servers": servers}),
+        ("rewind_files", {"user_message_id": "u1", "dry_run": True}),
+        ("mcp_status", {}),
+        ("get_context_usage", {}),
+    ]
+    for number, (subtype, more) in enumerate(requests):
+        scene.program_says(_request(f"r{number}", subtype, **more))
+    assert [(act.what, act.detail) for act in scene.acts] == [
+        ("set_permission_mode", "mode acceptEdits"),
+        ("set_model", "model opus"),
+        ("interrupt", ""),
+        ("apply_flag_settings", "settings (effortLevel, env)"),
+        ("mcp_set_servers", "servers (web)"),
+        ("rewind_files", "user_message_id u1, dry_run true"),
+    ]
+    assert {(act.act, act.refused) for act in scene.acts} == {("request", False)}
+    assert len(scene.cli) == len(requests)
+    scene.program_says({"type": "bash_command", "command": "ls"})
+    assert (scene.acts[-1].what, scene.acts[-1].detail) == ("bash_command", "command ls")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"env": {"CLAUDE_CODE_SIMPLE": "1"}},
+        {"env": {"CLAUDE_CODE_SIMPLE": 1}},
+        {"crossSessionInbound": "accept"},
+        {"crossSessionInbound": None},
+        {"permissions": {"defaultMode": "bypassPermissions"}},
+        "none",
+    ],
+)
+def test_settings_that_undo_what_the_hub_forces_are_refused(settings: object) -> None:
+    scene = Scene()
+    scene.greet()
+    scene.program_says(_request("r1", "apply_flag_settings", settings=settings))
+    assert scene.cli == []
+    (refused,) = scene.program
+    assert refused["response"]["subtype"] == "error"
+    (act,) = scene.acts
+    assert act.refused
+    assert "refused" in act.detail
+    scene.program_ends()
+    assert scene.may_end(), "nothing is open"
+
+
+def test_who_may_skip_permissions_may_do_so_by_settings() -> None:
+    scene = Scene(skip_permissions=True)
+    scene.greet()
+    settings = {"permissions": {"defaultMode": "bypassPermissions"}}
+    scene.program_says(_request("r1", "apply_flag_settings", settings=settings))
+    assert len(scene.cli) == 1
+
+
+def test_variables_that_switch_hooks_off_are_not_passed_on() -> None:
+    scene = Scene()
+    scene.greet()
+    kind = "update_environment_variables"
+    scene.program_says({"type": kind, "variables": {"CLAUDE_CODE_SIMPLE": "1"}})
+    scene.program_says({"type": kind, "variables": {"CLAUDE_CODE_SIMPLE": True}, "request_id": "r"})
+    scene.program_says({"type": kind, "variables": 5})
+    assert scene.cli == []
+    assert len(scene.warnings) == 3
+    assert [each["response"]["request_id"] for each in scene.program] == ["r"]
+    scene.program_says({"type": kind, "variables": {"A": "secret"}})
+    assert len(scene.cli) == 1
+    assert scene.acts[-1].detail == "variables (A)"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"control_request","request_id":7,"request":{"subtype":"initialize"}}',
+        b'{"type":"control_request","request_id":"\\ud800","request":{"subtype":"initialize"}}',
+        b'\xef\xbb\xbf{"type":"control_request","request_id":"r","request":{}}',
+        b'\x0b{"type":"control_request","request_id":"r","request":{}}',
+        b'\xc2\xa0{"type":"control_request","request_id":"r","request":{}}',
+        b'[{"type":"control_request"}]',
+        b'{"type":"user","uuid":5}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_only_the_cli_could_read_is_not_passed_on(line: bytes) -> None:
+    scene = Scene()
+    scene.greet()
+    scene.take(scene.router.from_program(line))
+    assert scene.cli == scene.program == []
+    assert len(scene.warnings) == 1
+
+
+def test_what_nobody_can_read_is_the_business_of_the_cli() -> None:
+    scene = Scene()
+    scene.greet()
+    routed = scene.router.from_program(b'{"type":"keep_alive"}\r{"type":"control_request"}')
+    assert routed.cli == [b'{"type":"keep_alive"} {"type":"control_request"}']
+
+
+def test_a_program_cannot_take_back_requests_of_the_hub() -> None:
+    scene = Scene()
+    scene.greet()
+    scene.hub_says(_request("h2", "interrupt"))
+    scene.clear()
+    scene.program_says({"type": "control_cancel_request", "request_id": "h2"})
+    assert scene.cli == []
+
+
+def _called(request_id: str, event: str, **more: Any) -> Line:
+    """The CLI calls the program's hook."""
+    seen = {
+        "hook_event_name": event,
+        "tool_name": "Bash",
+        "tool_input": {"command": "ls"},
+        "session_id": "s",
+        "transcript_path": "",
+        "cwd": "/",
+    }
+    body = {"callback_id": "hook_0", "input": seen, "tool_use_id": "t1", **more}
+    return _request(request_id, "hook_callback", **body)
+
+
+def _output(event: str, **more: Any) -> Line:
+    return {"hookSpecificOutput": {"hookEventName": event, **more}}
+
+
+def test_decisions_of_hooks_are_told_to_the_hub() -> None:
+    scene = Scene()
+    scene.greet()
+    allowed = _output("PreToolUse", permissionDecision="allow", permissionDecisionReason="mine")
+    changed = _output("PostToolUse", updatedToolOutput="x", additionalContext="y")
+    outputs: list[tuple[Line, str | None]] = [
+        (allowed, "allow, mine"),
+        ({"decision": "block", "continue": False}, "block, ends the turn"),
+        (changed, "changes the output, adds context"),
+        ({}, None),
+        ({"continue": True, "suppressOutput": True}, None),
+    ]
+    for number, (output, _) in enumerate(outputs):
+        scene.cli_says(_called(f"c{number}", "PreToolUse"))
+        scene.program_says(_success(f"c{number}", output))
+    assert [act.detail for act in scene.acts] == [words for _, words in outputs if words]
+    assert {(a.act, a.what, a.tool, a.tool_use_id) for a in scene.acts} == {
+        ("hook", "PreToolUse", "Bash", "t1")
+    }
+    assert len(scene.cli) == len(outputs)
+    scene.cli_says(_called("c9", "PreToolUse"))
+    error = {"subtype": "error", "request_id": "c9", "error": "broken"}
+    scene.program_says({"type": "control_response", "response": error})
+    assert scene.acts[-1].detail == "failed: broken"
+
+
+def test_the_hub_is_shown_the_input_that_a_hook_of_the_program_makes() -> None:
+    scene = Scene()
+    scene.greet()
+    scene.cli_says(_called("c1", "PreToolUse"))
+    changed = _output("PreToolUse", permissionDecision="allow", updatedInput={"command": "rm"})
+    scene.program_says(_success("c1", changed))
+    assert scene.cli == []
+    (shown,) = scene.hub
+    assert isinstance(shown, dict)
+    assert shown["request"]["callback_id"] == "watch"
+    assert shown["request"]["input"]["tool_input"] == {"command": "rm"}
+    assert shown["request"]["tool_use_id"] == "t1"
+    denial = _output("PreToolUse", permissionDecision="deny", permissionDecisionReason="no")
+    scene.program_ends()
+    assert not scene.may_end()
+    scene.hub_says(_success(shown["request_id"], denial))
+    assert scene.cli == [_success("c1", denial)]
+    assert scene.may_end()
+
+
+@pytest.mark.parametrize(
+    ("ruled", "decision", "command"),
+    [
+        ({}, "allow", "rm"),
+        (_output("PreToolUse", permissionDecision="allow"), "allow", "rm"),
+        (_output("PreToolUse", permissionDecision="ask"), "ask", "rm"),
+        (_output("PreToolUse", updatedInput={"command": "rm -i"}), "allow", "rm -i"),
+    ],
+)
+def test_the_rules_on_a_changed_input_hold(ruled: Line, decision: str, command: str) -> None:
+    scene = Scene()
+    scene.greet()
+    scene.cli_says(_called("c1", "PreToolUse"))
+    changed = _output("PreToolUse", permissionDecision="allow", updatedInput={"command": "rm"})
+    scene.program_says(_success("c1", changed))
+    scene.hub_says(_success("c1-changed", ruled))
+    (answer,) = scene.cli
+    output = answer["response"]["response"]["hookSpecificOutput"]
+    assert output["permissionDecision"] == decision
+    assert output["updatedInput"] == {"command": command}
+
+
+def test_a_changed_input_that_no_rule_was_held_against_does_not_run() -> None:
+    scene = Scene()
+    scene.greet()
+    scene.cli_says(_called("c1", "PreToolUse"))
+    scene.program_says(_success("c1", _output("PreToolUse", updatedInput={"command": "rm"})))
+    error = {"subtype": "error", "request_id": "c1-changed", "error": "no"}
+    scene.hub_says({"type": "control_response", "response": error})
+    (answer,) = scene.cli
+    assert answer["response"]["response"]["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_a_changed_input_whose_hook_is_not_waited_for_is_withdrawn() -> None:
+    scene = Scene()
+    scene.greet()
+    scene.cli_says(_called("c1", "PreToolUse"))
+    scene.program_says(_success("c1", _output("PreToolUse", updatedInput={"command": "rm"})))
+    scene.clear()
+    scene.cli_says({"type": "control_cancel_request", "request_id": "c1"})
+    assert scene.hub == [{"type": "control_cancel_request", "request_id": "c1-changed"}]
+    scene.hub_says(_success("c1-changed", {}))
+    assert scene.cli == []
+
+
+def test_a_denied_call_may_have_a_changed_input() -> None:
+    scene = Scene()
+    scene.greet()
+    scene.cli_says(_called("c1", "PreToolUse"))
+    output = _output("PreToolUse", permissionDecision="deny", updatedInput={"command": "rm"})
+    scene.program_says(_success("c1", output))
+    assert scene.cli == [_success("c1", output)]
+
+
+@pytest.mark.parametrize(
+    ("asked_first", "named"),
+    [(True, True), (True, False), (False, True)],
+    ids=["both at once", "without a name", "the hook first"],
+)
+def test_a_hook_that_answers_a_permission_request_is_the_programs_answer(
+    asked_first: bool, named: bool
+) -> None:
+    scene = Scene(callback=True)
+    scene.greet()
+    ask = _ask("q1")
+    ask["request"]["tool_use_id"] = "t1"
+    hook = _called("c1", "PermissionRequest", tool_use_id="t1" if named else None)
+    decision = {"behavior": "allow", "updatedInput": {"command": "ls"}}
+    output = _output("PermissionRequest", decision=decision)
+    if asked_first:
+        scene.cli_says(ask)
+    scene.cli_says(hook)
+    scene.program_says(_success("c1", {**output, "decision": "approve"}))
+    if not asked_first:
+        scene.cli_says(ask)
+        assert [line["request_id"] for line in scene.program] == ["c1"], "it is not asked again"
+    assert scene.cli == [_success("c1", {})], "the CLI is told of no decision"
+    (given,) = [each for each in scene.hub if isinstance(each, ProgramAnswer)]
+    assert (given.request_id, json.loads(bytes(given.response))) == ("q1", decision)
+    assert [act.detail for act in scene.acts] == ["approve, allow, changes the input"]
+    scene.hub_says(_success("q1", {"behavior": "deny", "message": "no"}))
+    assert scene.cli[-1] == _success("q1", {"behavior": "deny", "message": "no"})
+
+
+def test_a_hook_without_a_decision_answers_nothing() -> None:
+    scene = Scene()
+    scene.greet()
+    scene.cli_says(_called("c1", "PermissionRequest"))
+    scene.program_says(_success("c1", {"systemMessage": "hm"}))
+    assert scene.cli == [_success("c1", {"systemMessage": "hm"})]
+    assert not any(isinstance(each, ProgramAnswer) for each in scene.hub)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,31 +84,10 @@ def test_settings_that_contradict_the_hub_or_are_none_are_refused(
         guarded_settings(Given(managed_settings=own), tmp_path, files)
 
 
-@pytest.mark.parametrize(
-    ("own", "moved"),
-    [
-        ({"permissions": {"deny": ["Read(~/x)", "Read(/private/**)"]}}, "Read(/private/**)"),
-        ({"sandbox": {"filesystem": {"denyRead": ["/etc", "./private"]}}}, "./private"),
-        ({"permissions": {"allow": ["Edit(//srv/**)", "Read(~/x)", "Bash"]}}, None),
-        ({"sandbox": {"enabled": True, "filesystem": {"denyRead": ["/etc", "~/x"]}}}, None),
-        ({"sandbox": {"filesystem": {"other": True}}}, None),
-    ],
-)
-def test_paths_from_the_folder_of_the_file_are_not_moved_silently(
-    own: dict[str, object], moved: str | None, tmp_path: Path, files: ArgumentFiles
-) -> None:
-    (tmp_path / "own.json").write_text(json.dumps(own))
-    given = Given(settings="own.json")
-    if moved is None:
-        assert Path(guarded_settings(given, tmp_path, files)).is_file()
-        return
-    with pytest.raises(UsageError, match=re.escape(f"{moved} begins at the folder of own.json")):
-        guarded_settings(given, tmp_path, files)
-
-
-def test_permissions_of_a_file_that_are_none_are_refused(
+def test_paths_from_the_folder_of_the_file_are_whole_paths_in_the_copy(
     tmp_path: Path, files: ArgumentFiles
 ) -> None:
-    (tmp_path / "own.json").write_text('{"permissions":{"deny":5}}')
-    with pytest.raises(UsageError, match="permissions"):
-        guarded_settings(Given(settings="own.json"), tmp_path, files)
+    (tmp_path / "own.json").write_text('{"permissions":{"deny":["Read(/private/**)"]}}')
+    found = Path(guarded_settings(Given(settings="own.json"), tmp_path, files, "2.1.325"))
+    deny = json.loads(found.read_text())["permissions"]["deny"]
+    assert deny == [f"Read(/{tmp_path}/private/**)"]

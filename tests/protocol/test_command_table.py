@@ -23,6 +23,7 @@ COMMANDS: list[AnyCommand] = [
     cmd.DeleteSession(session="s"),
     cmd.StopSession(session="s"),
     cmd.ResumeSession(session="s"),
+    cmd.MoveSession(session="s", machine="box", directory="/w"),
     cmd.ForkSession(session="s", name="copy"),
     cmd.RewindSession(session="s", prompt="p", files=True),
     cmd.Interrupt(session="s"),
@@ -79,6 +80,7 @@ def test_what_can_make_an_agent_do_anything_needs_the_right_to_manage() -> None:
     manage = {type(command) for command in COMMANDS if right_for(command) is Right.MANAGE}
     assert manage == {
         cmd.CreateSession,
+        cmd.MoveSession,
         cmd.ForkSession,
         cmd.DeleteSession,
         cmd.ChangeSession,

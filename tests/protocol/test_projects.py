@@ -18,6 +18,7 @@ WEB = Project(
     auto_approve=("Read",),
     append_system_prompt="Be brief.",
     ask_timeout=60.0,
+    session_mirror=True,
     budget=ProjectBudget(session_usd=5.0, run_tokens=1000, total_usd=20.0),
 )
 PROJECTS = {
@@ -40,6 +41,7 @@ def test_a_session_of_a_project_gets_what_it_leaves_out() -> None:
         auto_approve=("Read",),
         append_system_prompt="Be brief.",
         ask_timeout=60.0,
+        session_mirror=True,
         budget=Budget(session_usd=5.0, run_tokens=1000),
     )
 

@@ -133,6 +133,7 @@ COMMANDS: tuple[tuple[str, int, Command], ...] = (
 )
 
 
+@pytest.mark.between("2.1.120 stdio")  # its last part, which ends the input
 async def test_commands_of_every_kind_work_or_are_refused(seat: Seat) -> None:
     asked: list[bytes] = []
 

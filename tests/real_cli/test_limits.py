@@ -32,6 +32,7 @@ class Weather(msgspec.Struct):
     degrees: int
 
 
+@pytest.mark.between("2.1.120 stdio")  # the exit code
 async def test_turns_end_at_their_limits_and_in_the_shape_that_is_wanted(seat: Seat) -> None:
     meddler = Meddler()
     async with seat.agent(

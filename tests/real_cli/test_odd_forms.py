@@ -68,6 +68,7 @@ async def response_to(agent: Agent, meddler: Meddler, line: Line) -> ControlResp
     raise AssertionError("the CLI ended before it answered")
 
 
+@pytest.mark.between("2.1.120 stdio")  # its last part, which ends the input
 async def test_lines_in_other_forms_are_taken_or_refused(seat: Seat) -> None:
     meddler, decide = Meddler(), Decider()
     meddler.change("initialize", asking_instead("mcp_status"))

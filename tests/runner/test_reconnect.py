@@ -42,6 +42,7 @@ def results(hub: ScriptedHub, run: str) -> list[str]:
     return [line["result"] for line in lines if line["type"] == "result"]
 
 
+@pytest.mark.no_cover  # the same branches, thousands of times
 @pytest.mark.parametrize("block", range(5))
 async def test_connections_cut_at_any_byte_lose_double_and_reorder_nothing(
     tmp_path: Path, block: int

@@ -7,6 +7,7 @@ import os
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -14,12 +15,13 @@ import pytest
 from msgspec.structs import replace as replaced
 
 from quarterdeck.domain.errors import Conflict, UsageError
-from quarterdeck.protocol.runner_frames import Ended
+from quarterdeck.protocol.runner_frames import Ended, Forget
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner import Bounds, Limits, Runner, live_runner
 from quarterdeck.runner.home import Home, RunRecord
 from quarterdeck.runner.machine import memory_available
 from quarterdeck.runner.spool import Spool
+from quarterdeck.runner.start import Process, start_process
 from quarterdeck.runtime.processes import with_variable
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
@@ -87,9 +89,14 @@ async def test_more_runs_than_the_limit_are_refused_until_one_ends(tmp_path: Pat
         await hub.started("one")
         await hub.stop("one")
         await hub.ended("one")
+        await hub.start("four", spec_of(tmp_path, [fake.Serve()]))
+        await hub.started("four")
+        # The hub has ended the one that was refused: a start that it sent before is too late.
         del hub.refused["three"]
+        await hub.stop("four")
+        await hub.ended("four")
         await hub.start("three", spec_of(tmp_path, [fake.Serve()]))
-        await hub.started("three")
+        assert "at most 2 agents" in await hub.refusal("three")
 
 
 async def test_no_cli_is_started_when_memory_is_short(tmp_path: Path) -> None:
@@ -252,6 +259,35 @@ async def test_a_stop_that_comes_before_the_start_is_done_refuses_it(tmp_path: P
         await hub.start("one", SessionSpec(directory=str(tmp_path), claude=str(slow)))
         await hub.stop("one")
         assert "stopped before" in await hub.refusal("one")
+
+
+@pytest.mark.parametrize("forget", [False, True])
+async def test_a_stop_that_comes_when_the_process_is_just_there_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget: bool
+) -> None:
+    """MACHINE-6"""
+    there, go_on = anyio.Event(), anyio.Event()
+
+    async def late(*given: Any) -> Process:
+        process = await start_process(*given)
+        there.set()
+        await go_on.wait()
+        return process
+
+    monkeypatch.setattr("quarterdeck.runner.runner.start_process", late)
+    async with scripted_hub() as hub, running(tmp_path / "home", hub.url) as runner:
+        await hub.start("one", spec_of(tmp_path, [fake.Serve()]))
+        with anyio.fail_after(SECONDS):
+            await there.wait()
+        await hub.stop("one")
+        if forget:
+            await hub.say(Forget(run="one"))
+        await hub.until(lambda: "one" in runner._unwanted and (not forget or runner._unneeded))
+        go_on.set()
+        await hub.until(lambda: not runner._starting)
+        if not forget:
+            await hub.ended("one")
+        await hub.until(lambda: not runner.runs)
 
 
 async def test_runs_that_nobody_came_for_are_deleted_in_the_end(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ import pytest
 
 from quarterdeck.protocol.runner_frames import Recall
 from quarterdeck.runner.home import RunRecord
-from quarterdeck.runner.transcripts import MissedMessages, config_dir
+from quarterdeck.runner.transcripts import MissedMessages
 from quarterdeck.testing import fake
 from quarterdeck.transcripts import project_folder_name, project_path
+from quarterdeck.transcripts.layout import config_dir_of
 from support.processes import Processes
 from support.runners import running, small, spec_of
 from support.scripted_hub import scripted_hub
@@ -143,9 +144,9 @@ def test_much_is_told_in_pieces(desk: Desk) -> None:
 
 
 def test_a_cli_keeps_its_sessions_where_its_environment_says() -> None:
-    assert config_dir({"CLAUDE_CONFIG_DIR": "/c", "HOME": "/h"}) == "/c"
-    assert config_dir({"HOME": "/h"}) == "/h/.claude"
-    assert config_dir({}) is None
+    assert config_dir_of({"CLAUDE_CONFIG_DIR": "/c", "HOME": "/h"}) == "/c"
+    assert config_dir_of({"HOME": "/h"}) == "/h/.claude"
+    assert config_dir_of({}) is None
 
 
 @pytest.mark.anyio

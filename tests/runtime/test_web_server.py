@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from quarterdeck.links.websocket import serve_endpoint
-from quarterdeck.links.websocket.asgi import Receive, Scope, Send
+from quarterdeck.runtime.asgi import Receive, Scope, Send
 from quarterdeck.runtime.connection_limits import ConnectionLimits
 from quarterdeck.runtime.off_loop import LARGE
 from quarterdeck.runtime.web_server import (

@@ -28,7 +28,11 @@ from support.boxes import EVIL, KINDS, SECRET, Done, Harm, World, made, python, 
 from support.processes import Processes, kill_all, running
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="Linux")]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.no_cover,  # the same branches, with hundreds of scripts
+    pytest.mark.skipif(sys.platform != "linux", reason="Linux"),
+]
 
 
 class Attempt(msgspec.Struct, frozen=True):

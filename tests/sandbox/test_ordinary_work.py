@@ -23,7 +23,11 @@ from support.boxes import EVIL, KINDS, SECRET, World, has, python
 from support.repositories import git
 from support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="Linux")]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.no_cover,  # the same branches, with hundreds of scripts
+    pytest.mark.skipif(sys.platform != "linux", reason="Linux"),
+]
 
 BOTH = KINDS
 ONLY_BUBBLEWRAP = (Kind.BUBBLEWRAP,)

@@ -27,6 +27,7 @@ PARTS = [str(Path(__file__).parents[2] / "src"), str(Path(__file__).parents[1])]
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.no_cover,
     pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs root on Linux"),
 ]
 

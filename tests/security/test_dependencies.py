@@ -6,7 +6,8 @@ import ast
 import inspect
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
@@ -49,7 +50,6 @@ OF_OTHERS = {
     "pydantic-core": "mcp",
 }
 """Packages whose objects we get from one that we declare."""
-INSTALLED = packages_distributions()
 INTERNAL = {"h11", "litestar", "mcp", "tree-sitter-bash", "tree-sitter-toml", "uvicorn"} | {
     "claude-agent-sdk",
     "websockets",
@@ -57,8 +57,13 @@ INTERNAL = {"h11", "litestar", "mcp", "tree-sitter-bash", "tree-sitter-toml", "u
 """Of these we use more than what is documented."""
 
 
-def imported() -> Iterator[tuple[Path, str]]:
+@cache
+def imported() -> tuple[tuple[Path, str], ...]:
     """All modules that our modules import, and from where."""
+    return tuple(_imported())
+
+
+def _imported() -> Iterator[tuple[Path, str]]:
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
@@ -68,12 +73,18 @@ def imported() -> Iterator[tuple[Path, str]]:
                     yield file, module
 
 
+@cache
 def packages_of(module: str) -> set[str]:
     """The packages that a module belongs to; none for ours and for those of Python."""
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names or top in {"quarterdeck", "_ctypes", "_signal"}:
         return set()
-    return {canonicalize_name(name) for name in INSTALLED.get(top, [top])}
+    return {canonicalize_name(name) for name in _installed().get(top, [top])}
+
+
+@cache
+def _installed() -> Mapping[str, list[str]]:
+    return packages_distributions()
 
 
 def test_l8_every_library_that_is_imported_is_declared() -> None:

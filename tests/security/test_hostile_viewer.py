@@ -30,6 +30,7 @@ from quarterdeck.service.local_hub import live_hub, own_token
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.command_line import Quarterdeck
+from support.forks import Forks
 from support.hostile_requests import (
     MARKDOWN,
     Attack,
@@ -137,7 +138,7 @@ def pid_of(deck: ServedDeck) -> int:
 
 @pytest.fixture
 async def hubs(
-    tmp_path: Path, processes: Processes
+    tmp_path: Path, processes: Processes, hubs_to_fork: Forks
 ) -> AsyncIterator[tuple[ServedDeck, ServedDeck, str]]:
     """A hub with a session whose agent says hostile things, an idle hub, and the session's id."""
     made = []
@@ -152,7 +153,7 @@ async def hubs(
             *(step for number in range(QUESTIONS) for step in question(number)),
             fake.Hang(),
         )
-        made.append(ServedDeck(command, processes))
+        made.append(ServedDeck(command, processes, hubs_to_fork))
         made[-1].data.mkdir(parents=True)
         (made[-1].data / "quarterdeck.toml").write_text(
             f"log.file = '{made[-1].data / LOG}'\nrelay.enabled = true\n"

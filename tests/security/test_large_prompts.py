@@ -22,6 +22,7 @@ from quarterdeck.service.local_hub import own_token
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.command_line import Quarterdeck
+from support.forks import Forks
 from support.processes import Processes
 from support.served_deck import ServedDeck, until_true
 from support.web_sockets import connect
@@ -45,12 +46,14 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def deck(tmp_path: Path, processes: Processes) -> AsyncIterator[ServedDeck]:
+async def deck(
+    tmp_path: Path, processes: Processes, hubs_to_fork: Forks
+) -> AsyncIterator[ServedDeck]:
     """A hub with the relay, and an agent that keeps what it is told."""
     command = Quarterdeck(tmp_path / "home", "http://127.0.0.1:9", ("false",), processes)
     turn = (fake.Expect("user", polite=True, timeout=SECONDS), fake.say(fake.result("done")))
     command.play_fake(fake.Initialize(), *turn * 4, fake.Hang(), record=command.work / TOLD)
-    made = ServedDeck(command, processes)
+    made = ServedDeck(command, processes, hubs_to_fork)
     made.data.mkdir(parents=True)
     (made.data / "quarterdeck.toml").write_text("relay.enabled = true\n")
     await made.serve()

@@ -69,8 +69,8 @@ FOR_OPERATORS = {("GET", "/api/asks/{ask_id}/file")}
 
 
 def filled(path: str) -> str:
-    """A path with an id for each parameter."""
-    return re.sub(r"\{[^}]*\}", "01jzzzzzzzzzzzzzzzzzzzzzzz", path)
+    """A path with an id for each parameter, and a number for that of an event."""
+    return re.sub(r"\{[^}]*\}", "01jzzzzzzzzzzzzzzzzzzzzzzz", path.replace("{seq}", "1"))
 
 
 async def ask(client: httpx.AsyncClient, method: str, path: str, **headers: str) -> httpx.Response:

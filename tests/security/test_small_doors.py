@@ -128,7 +128,7 @@ def test_m12_a_token_is_not_sent_in_the_clear(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not encrypted"):
         HubClient(far, "qd_a_b")
     with pytest.raises(UsageError, match="not encrypted"):
-        run_runner("ws://hub.example:8765", token, None, tmp_path, {})
+        run_runner(["ws://hub.example:8765"], token, None, tmp_path, {})
     assert address_of(Target(hub=far, token_file=token, insecure=True)).base == far
     HubClient("https://hub.example", "qd_a_b")
     HubClient("http://127.0.0.1:8765", "qd_a_b")

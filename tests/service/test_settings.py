@@ -11,7 +11,7 @@ from quarterdeck.config import parse
 from quarterdeck.domain.errors import ConfigError
 from quarterdeck.hub.supervision.budgets import Limit
 from quarterdeck.hub.supervision.watchdog import Timeouts
-from quarterdeck.journal.retention import Retention
+from quarterdeck.protocol.retention import Retention
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 from quarterdeck.service import settings as hub_settings
 from quarterdeck.service.config_file import Configuration

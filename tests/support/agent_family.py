@@ -10,10 +10,10 @@ from quarterdeck.fronts.mcp import AgentLimits, AgentTools
 from quarterdeck.fronts.mcp.looks import SessionInfo
 from quarterdeck.fronts.mcp.tools import Arguments, Spawn
 from quarterdeck.hub.hub import Hub
-from quarterdeck.journal.search import Hit, Hits, Search, Snippet, TextKind
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import CreateSession, SendPrompt
 from quarterdeck.protocol.machine_requests import Changes
+from quarterdeck.protocol.search import Hit, Hits, Search, Snippet, TextKind
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.hub_machines import TestMachines, TestRun
@@ -40,9 +40,9 @@ class Family:
             (await self.hub.submit(CreateSession(spec=made, by="ada"))).session
         )
 
-    async def spawn(self, caller: str, prompt: str = "go", **wish: Any) -> str:
+    async def spawn(self, caller: str, prompt: str = "go", **members: Any) -> str:
         """An agent starts another, which is ready then."""
-        made = await self.call(caller, Spawn(prompt=prompt, **wish))
+        made = await self.call(caller, Spawn(prompt=prompt, **members))
         assert isinstance(made, SessionInfo)
         return await self._begun(made.session)
 

@@ -32,8 +32,8 @@ _HEAD = f"""\
 What each version of Claude Code does when Quarterdeck drives it. `stdio` means a CLI on stdin and
 stdout; `ws` means a CLI that connects to a WebSocket of ours. 2.1.120 is the last version that can.
 
-“·” means that the test ran only over stdio, and over a WebSocket only with 2.1.120, because the
-transport makes no difference to the result.
+“·” means that the test ran with this version over the other transport only, because the transport
+makes no difference to the result: 2.1.120 runs over a WebSocket, the others over stdio.
 
 2.1.52, 2.1.92 and 2.1.200 are tested where a change lies between two of these versions, and where
 faults were found with them. The differences that matter to Quarterdeck are in `wire/versions.py`,

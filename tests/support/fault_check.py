@@ -115,6 +115,7 @@ def find(events: Sequence[AnyEvent], records: Path, runner_killed: set[str]) -> 
     for path in records.glob("*.in"):
         if int(path.stem) not in pids and _lines(path):
             found.append(f"the CLI {path.stem} was written to, and no run knows it")
+    found += [f"the CLI {at.decode()} ran beside another one" for at in _lines(records / "alone")]
     return found + _asks(events) + _prompts(events, known, records)
 
 

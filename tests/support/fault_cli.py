@@ -5,11 +5,13 @@ takes prompts at any time and answers control requests; a turn is a row of delta
 lines, broken lines and questions, several open at once. Beside it, in the config's folder, it keeps
 `PID.out` and `PID.in`: every line, written down before it is said, and as soon as it is heard. In a
 sandbox, where all have the same process number, another number has its place. Its messages are in a
-transcript as well, where the real one keeps its own.
+transcript as well, where the real one keeps its own. The file `alone` is locked by it; one that
+finds it locked writes its number there: a session has one CLI at a time.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -29,9 +31,10 @@ WATCHING_HOOK = "quarterdeck-watch"
 class Cli:
     """One process: what it still has to say, what it has asked, and its two records."""
 
-    def __init__(self, folder: Path, seed: int, session_id: str) -> None:
+    def __init__(self, folder: Path, seed: int, session_id: str, beats: int) -> None:
         self.chance = random.Random(f"{seed} {len(list(folder.glob('*.out')))}")
         self.session_id = session_id
+        self.most = beats
         self.asks: set[str] = set()
         self.prompts: deque[dict[str, object]] = deque()
         self.beats: deque[tuple[str, ...]] = deque()
@@ -46,6 +49,11 @@ class Cli:
         place = Path(os.environ["CLAUDE_CONFIG_DIR"]) / "projects" / project
         place.mkdir(parents=True, exist_ok=True)
         self.transcript = os.open(place / f"{session_id}.jsonl", flags, 0o600)
+        self.alone = os.open(folder / "alone", flags, 0o600)
+        try:
+            fcntl.flock(self.alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            write_all(self.alone, f"{self.number}\n".encode())
 
     # --- the two pipes ---------------------------------------------------------------------
 
@@ -135,7 +143,9 @@ class Cli:
             "ask",
         )
         weights = (4, 4, 6, 6, 2, 1, 1, 2, 4)
-        for kind in self.chance.choices(kinds, weights, k=self.chance.randrange(4, 24)):
+        for kind in self.chance.choices(
+            kinds, weights, k=self.chance.randrange(self.most // 6, self.most)
+        ):
             self.beats.append((kind,))
             if kind == "ask" and self.chance.random() < 0.5:
                 self.beats.append(("settle",))
@@ -229,7 +239,8 @@ def main(arguments: list[str]) -> None:
     """Live one life."""
     config = json.loads(Path(arguments[0]).read_bytes())
     given = [value for name, value in pairwise(arguments) if name in {"--resume", "--session-id"}]
-    cli = Cli(Path(config["folder"]), config["seed"], given[0] if given else config["session_id"])
+    session_id = given[0] if given else config["session_id"]
+    cli = Cli(Path(config["folder"]), config["seed"], session_id, config["beats"])
     cli.live()
 
 

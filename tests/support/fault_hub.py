@@ -24,9 +24,9 @@ from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.hub import session, snapshots
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal import SqliteJournal
-from quarterdeck.journal.views import SessionView
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.session_view import SessionView
 
 LINE_LIMIT = 64 * 1024 * 1024
 

@@ -15,7 +15,6 @@ import json
 import logging
 import os
 import random
-import signal
 import socket
 import subprocess
 import sys
@@ -27,8 +26,11 @@ from importlib import import_module
 from pathlib import Path
 
 import anyio
+from msgspec import Raw
 
-from support import fault_hub, fault_runner
+from quarterdeck.policy.needs import Context, needs_of
+from quarterdeck.runtime.client_tls import client_context
+from support import fault_fleet, fault_hub, fault_runner
 from support.bounds import SECONDS
 from support.processes import Processes
 
@@ -36,6 +38,10 @@ TESTS = Path(__file__).parents[1]
 LINE_LIMIT = fault_hub.LINE_LIMIT
 MESSAGE_LIMIT = 64 * 1024
 LOADED_LATE = (
+    "httpx2",
+    "httpx2._transports.default",
+    "idna.idnadata",
+    "quarterdeck.journal.postgres",
     "anyio._backends._asyncio",
     "anyio._core._fileio",
     "encodings.idna",
@@ -129,7 +135,7 @@ def nursery() -> Iterator[Nursery]:
             process = subprocess.Popen(
                 [sys.executable, "-m", "support.fault_nursery", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": str(TESTS)},
+                env={**os.environ, "PYTHONPATH": _path()},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -143,20 +149,24 @@ def nursery() -> Iterator[Nursery]:
                 process.kill()
 
 
+def _path() -> str:
+    given = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(TESTS), *([given] if given else [])])
+
+
 # --- in the nursery ------------------------------------------------------------------------------
 
 
 def main(descriptor: int) -> None:
     """Fork whenever told to, until nobody can tell."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
-    for name in LOADED_LATE:
-        import_module(name)
+    warm_up()
     gc.freeze()  # else a child that collects its garbage copies every page that it shares
     with socket.socket(fileno=descriptor) as line:
         while True:
             message, descriptors, _, _ = socket.recv_fds(line, MESSAGE_LIMIT, 4)
             if not message:
                 return
+            bury()
             pid = os.fork()
             if pid == 0:
                 line.close()
@@ -166,11 +176,28 @@ def main(descriptor: int) -> None:
             line.send(f"{pid}".encode())
 
 
+def warm_up() -> None:
+    """Do once what each child would do again."""
+    for name in LOADED_LATE:
+        import_module(name)
+    client_context(None)
+    needs_of("Bash", Raw(b'{"command":"touch 1"}'), Context(cwd="/"))
+
+
+def bury() -> None:
+    """Wait for the children that have ended.
+
+    The kernel would do that by itself. But then nobody could tell what they took of the processor.
+    """
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def be(arguments: list[str], descriptors: list[int]) -> None:
     """Live the life of a hub or of a runner, and end with it."""
     code = 1
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         random.seed()
         for number, descriptor in enumerate(descriptors[:3]):
@@ -182,8 +209,12 @@ def be(arguments: list[str], descriptors: list[int]) -> None:
             case ["hub", journal, token_file]:
                 token = Path(token_file).read_text()
                 asyncio.run(fault_hub.main(Path(journal), 0, token))
+            case ["fleet", place, token_file, reached_at]:
+                asyncio.run(fault_fleet.main(place, Path(token_file).read_text(), reached_at))
             case ["runner", home, url, token_file]:
                 asyncio.run(fault_runner.main(Path(home), url, Path(token_file)))
+            case ["runner", home, url, token_file, name]:
+                asyncio.run(fault_runner.main(Path(home), url, Path(token_file), name))
             case _:
                 raise ValueError(f"nobody knows how to be {arguments}")
         code = 0

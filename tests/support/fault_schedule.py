@@ -21,11 +21,11 @@ import anyio.abc
 from msgspec import Raw
 from websockets.exceptions import WebSocketException
 
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import AnyEvent
 from quarterdeck.protocol.sandbox import SandboxMode
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
 from support.fault_check import find, lives, read, with_records
@@ -58,6 +58,7 @@ class Schedule:
         self.prompts = 0
         self.wins: dict[str, int] = {}
         self.runner_killed: set[str] = set()
+        self._events: dict[str, list[AnyEvent]] = {}
         self._hands: anyio.abc.TaskGroup
 
     async def play(self) -> list[str]:
@@ -262,11 +263,13 @@ class Schedule:
 
     async def _until_none(self, look: Callable[[], Awaitable[list[str]]], why: list[str]) -> None:
         """Look again until there is nothing to see; `why` has what was seen last."""
+        pause = 0.02
         while True:
             why[:] = await look()
             if not why:
                 return
-            await anyio.sleep(0.02)
+            await anyio.sleep(pause)
+            pause = min(pause * 1.3, 0.25)  # a busy machine is not made busier
 
     async def _running(self) -> list[str]:
         views = [await self.world.view(name) for name in self.sessions]
@@ -290,7 +293,8 @@ class Schedule:
     async def _busy(self, name: str, view: SessionView) -> list[str]:
         if view.state is not SessionState.IDLE or view.unsent:
             return [f"{name} is {view.state}, with {len(view.unsent)} prompts to go"]
-        events: list[AnyEvent] = [event for _, event in await self.world.events(name)]
+        events = self._events.setdefault(name, [])
+        events += [event for _, event in await self.world.events(name, len(events))]
         records = self.world.records(name)
         life = with_records(lives(events), records)[view.run or ""]
         sent = [line for _, line in life.sent]

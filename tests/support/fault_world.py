@@ -21,10 +21,10 @@ import anyio
 import anyio.abc
 import msgspec
 
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import AnyEvent
 from quarterdeck.protocol.sandbox import SandboxMode
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.fault_hub import Question, Reply, Row
@@ -53,6 +53,9 @@ class Refusal(Exception):
 
 class World:
     """What a schedule plays with."""
+
+    beats = 24
+    """Fewer steps has a turn of a CLI."""
 
     def __init__(self, folder: Path, nursery: Nursery, processes: Processes, link: Relay) -> None:
         self.folder = folder
@@ -134,11 +137,11 @@ class World:
         assert reply.view is not None
         return reply.view
 
-    async def events(self, session: str) -> list[tuple[Row, AnyEvent]]:
-        """All events of a session."""
+    async def events(self, session: str, after: int = 0) -> list[tuple[Row, AnyEvent]]:
+        """The events of a session after a number."""
         found: list[tuple[Row, AnyEvent]] = []
         while True:
-            after = found[-1][0].seq if found else 0
+            after = found[-1][0].seq if found else after
             reply = await self._ask(Question(0, events=session, after=after))
             if not reply.rows:
                 return found
@@ -175,7 +178,14 @@ class World:
         config = place / "config.json"
         session_id = str(UUID(int=seed, version=4))
         config.write_text(
-            json.dumps({"seed": seed, "folder": str(place), "session_id": session_id})
+            json.dumps(
+                {
+                    "seed": seed,
+                    "folder": str(place),
+                    "session_id": session_id,
+                    "beats": self.beats,
+                }
+            )
         )
         program = place / "claude.sh"
         command = [sys.executable, "-IS", str(TESTS / "support" / "fault_cli.py"), str(config)]

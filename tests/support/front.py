@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.cli_access import CliAccess
 from quarterdeck.hub.reviews import ReviewService
 from quarterdeck.hub.worktrees import WorktreeService
-from quarterdeck.journal.chain import ACCESS
+from quarterdeck.protocol.audit import ACCESS
 from quarterdeck.protocol.events import Noted
 from quarterdeck.runtime.connection_limits import ConnectionLimits
 from support.bounds import SECONDS, TEST_SECONDS
@@ -85,6 +86,8 @@ class Talk:
         self.socket = socket
         self.greeting: Json = {}
         self._kept: list[Json] = []
+        self.packed = 0
+        """Frames that came compressed."""
 
     async def say(self, **frame: object) -> None:
         """Send a frame."""
@@ -98,7 +101,11 @@ class Talk:
                 return frame
         while True:
             with anyio.fail_after(SECONDS):
-                frame = msgspec.json.decode(await self.socket.recv(), type=Json)
+                data = await self.socket.recv()
+            if isinstance(data, bytes):
+                data = gzip.decompress(data)
+                self.packed += 1
+            frame = msgspec.json.decode(data, type=Json)
             if frame["t"] in kinds:
                 return frame
             self._kept.append(frame)
@@ -150,9 +157,11 @@ async def front(
     scheduler = Scheduler(deck, folder)
     people = PeopleStore(folder)
 
-    async def note(session: str, text: str) -> None:
-        await deck.session(session)
-        await deck.journal.append(session, [Noted(level=ACCESS, text=text)])
+    async def note(session: str, text: str, *, by: str = "", about: str = "") -> None:
+        if session:
+            await deck.session(session)
+        entry = Noted(level=ACCESS, text=text, by=by, about=about)
+        await deck.journal.append(session or "changes", [entry])
 
     if scheduling:
         await scheduler.open()

@@ -14,11 +14,12 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.events import Alarmed, Event
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.views import AskView
 from quarterdeck.runner import Times
 from quarterdeck.testing.fake import Step
 from support.bounds import SECONDS

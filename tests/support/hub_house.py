@@ -18,10 +18,11 @@ from msgspec import Raw
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import Answer, AnswerAsk, CreateSession, StopSession
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.views import AskView
 from quarterdeck.runner import spawn_runner
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from support.apart import apart

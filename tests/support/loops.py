@@ -84,4 +84,4 @@ class Bench:
         worker = AgentWorker(self.options(**options), decide=decide)
         told = self.told.append
         with anyio.fail_after(SECONDS):
-            return await run_loop(loop, worker, self.store, told=told, clock=clock)
+            return await run_loop(loop, worker, self.store, report=told, clock=clock)

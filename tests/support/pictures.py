@@ -6,8 +6,8 @@ import struct
 import zlib
 
 
-def png(side: int = 40) -> bytes:
-    """A small picture: one colour, and a valid file."""
+def png(side: int = 40, *, level: int = -1) -> bytes:
+    """A small picture: one colour, and a valid file; with `level` 0 it is not compressed."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         checked = kind + data
@@ -15,5 +15,5 @@ def png(side: int = 40) -> bytes:
 
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     rows = (b"\0" + b"\x0a\x62\x85" * side) * side
-    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, level)) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + body

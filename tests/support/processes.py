@@ -69,6 +69,13 @@ def offspring(without: Collection[int] = ()) -> frozenset[Born]:
     return frozenset(Born(pid, at) for pid, at in pairs if at is not None)
 
 
+def offspring_seconds() -> float:
+    """What all that descends from this process took of the processor, with what it waited for."""
+    return sum(
+        sum(map(int, fields[11:15])) for pid in _descendants(os.getpid()) if (fields := _stat(pid))
+    ) / os.sysconf("SC_CLK_TCK")
+
+
 def left_behind(
     before: frozenset[Born], patience: float = 1.0, without: Collection[int] = ()
 ) -> list[int]:

@@ -15,7 +15,9 @@ import pytest
 
 from support.examples import use_profile
 
-STARTERS = frozenset({"browser", "clis", "processes", "pytester", "quarterdeck"})
+STARTERS = frozenset(
+    {"browser", "clis", "postgres", "postgres_url", "processes", "pytester", "quarterdeck"}
+)
 """Fixtures that start processes, or hand them out."""
 MARKS = ("process", "real_cli", "heavy")
 EVENTS = frozenset({"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"})

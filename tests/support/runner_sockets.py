@@ -32,9 +32,13 @@ class Socket:
 
     async def hear(self) -> HubHeader:
         """The next frame's header."""
+        return (await self.hear_frame())[0]
+
+    async def hear_frame(self) -> tuple[HubHeader, list[bytes]]:
+        """The next frame."""
         with anyio.fail_after(SECONDS):
             message = await self._out.get()
-        return read_hub_frame(message["bytes"])[0]
+        return read_hub_frame(message["bytes"])
 
     async def closed(self) -> int:
         """The code with which the hub closes; passes over what it said before."""

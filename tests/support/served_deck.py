@@ -21,6 +21,7 @@ from quarterdeck.runner import live_runner
 from quarterdeck.service.local_hub import live_hub, own_token
 from support.bounds import SECONDS
 from support.command_line import Done, Quarterdeck
+from support.forks import WORKER, Forks
 from support.processes import Processes
 
 TESTS = Path(__file__).parent.parent
@@ -29,8 +30,12 @@ TESTS = Path(__file__).parent.parent
 class ServedDeck:
     """`quarterdeck serve`, started and stopped as a person would; and the other commands."""
 
-    def __init__(self, command: Quarterdeck, processes: Processes) -> None:
+    def __init__(
+        self, command: Quarterdeck, processes: Processes, forks: Forks | None = None
+    ) -> None:
         self.command = command
+        self.forks = forks
+        """What hubs are forked from; without it each is a process that loads everything."""
         self.data = command.home / "data"
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
@@ -43,12 +48,7 @@ class ServedDeck:
     async def __call__(self, *arguments: str, stdin: str = "", code: int = 0) -> Done:
         """Run a command to its end."""
         if self._worker is None:
-            self._worker = await anyio.open_process(
-                [sys.executable, "-m", "support.command_worker"],
-                env=self.command.env | {"PYTHONPATH": str(TESTS)},
-                cwd=self.command.work,
-                stderr=None,
-            )
+            self._worker = await self._start_worker()
             self._processes.started(self._worker.pid)
         assert self._worker.stdin is not None
         assert self._worker.stdout is not None
@@ -62,6 +62,16 @@ class ServedDeck:
         assert found == code, (arguments, out, err)
         assert "Traceback" not in err, err
         return Done(found, out.encode(), err.encode())
+
+    async def _start_worker(self) -> Process:
+        if self.forks is not None:
+            return await self.forks.start(WORKER, self.command.env, self.command.work)
+        return await anyio.open_process(
+            [sys.executable, "-m", "support.command_worker"],
+            env=self.command.env | {"PYTHONPATH": str(TESTS)},
+            cwd=self.command.work,
+            stderr=None,
+        )
 
     async def leave(self) -> None:
         """The test is over: nothing of ours goes on."""
@@ -81,7 +91,13 @@ class ServedDeck:
 
     async def serve(self, *arguments: str) -> str:
         """Start the hub; gives what it said until it was there."""
-        self.hub = await self.command.start("serve", "--port", str(self.port), *arguments)
+        line = ("serve", "--port", str(self.port), *arguments)
+        if self.forks is None:
+            self.hub = await self.command.start(*line)
+        else:
+            self.hub = await self.forks.start(line, self.command.env, self.command.work)
+            self._processes.started(self.hub.pid)
+            self.command.left_running.append(self.hub)
         self.said = ""
         await self.hear("Ctrl-C stops the hub")
         self.adopt()

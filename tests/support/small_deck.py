@@ -16,21 +16,22 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import ABSENT
-from quarterdeck.hub.api import Deltas, MachineView, Piece
 from quarterdeck.hub.ended_asks import waiting_asks
 from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.service import PolicyService
 from quarterdeck.hub.usage import usage_report
 from quarterdeck.hub.workers import Workers
-from quarterdeck.journal.base import Follower, Stored
+from quarterdeck.journal.base import Follower
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.usage import UsageBy, UsageReport
-from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.usage import UsageBy, UsageReport
+from quarterdeck.protocol.views import AskView, Deltas, MachineView, Piece
 
 
 class SmallDeck:
@@ -185,6 +186,8 @@ class SmallDeck:
                 if view.run is not None:
                     raise Conflict("running", "the session runs")
                 return [ev.RunStarting(run=new_id(), machine="here")]
+            case cmd.MoveSession(machine=machine):
+                return [ev.RunStarting(run=new_id(), machine=machine)]
             case cmd.Interrupt() | cmd.Control() | cmd.RewindSession():
                 return [ev.Noted(level="info", text="told the CLI")]
             case cmd.SendPrompt(prompt=prompt, content=content, by=by):
@@ -219,6 +222,9 @@ class SmallDeck:
     def position(self) -> int:
         return self.journal.position
 
+    async def reaches(self, position: int) -> bool:
+        return await self.journal.reaches(position)
+
     async def sessions(
         self, *, after: str | None = None, limit: int = 100, archived: bool = False
     ) -> list[SessionView]:
@@ -244,9 +250,14 @@ class SmallDeck:
         return [ask for ask in asks if session is None or ask.session == session]
 
     async def audit(
-        self, *, session: str | None = None, after: int = 0, limit: int = 1000
+        self,
+        *,
+        session: str | None = None,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 1000,
     ) -> list[Stored]:
-        return await self.journal.audit(session=session, after=after, limit=limit)
+        return await self.journal.audit(session=session, after=after, before=before, limit=limit)
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

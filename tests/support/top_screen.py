@@ -23,11 +23,22 @@ from support.served_deck import ServedDeck
 GLANCE = 0.02
 
 
+class _Clock:
+    """How fast a person types, whatever the machine does meanwhile."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class TopScreen:
     """A person at the screen."""
 
-    def __init__(self, app: Top, pilot: Pilot[int], settle: float) -> None:
+    def __init__(self, app: Top, pilot: Pilot[int], settle: float, clock: _Clock) -> None:
         self._settle = settle
+        self._clock = clock
         self.app = app
         self.pilot = pilot
 
@@ -60,10 +71,10 @@ class TopScreen:
         await self.pilot.press(*keys)
 
     async def type(self, text: str, gap: float) -> None:
-        """Type as people do, with so many seconds between the keys."""
+        """Type as people do, with so many seconds between the keys by the clock of the screen."""
         for character in text:
             await self.pilot.press({" ": "space", "\n": "enter"}.get(character, character))
-            await anyio.sleep(gap)
+            self._clock.now += gap
 
     @property
     def card(self) -> AskCard:
@@ -74,7 +85,12 @@ class TopScreen:
 
     async def rest(self) -> None:
         """Wait until the focused question takes keys."""
-        await self.until(lambda: self.card.ready)
+
+        def ready() -> bool:
+            self._clock.now += self._settle / 4
+            return self.card.ready
+
+        await self.until(ready)
 
     async def quiet(self) -> None:
         """Wait as long as an answer would take to be sent, and the hub to take it."""
@@ -88,8 +104,8 @@ async def top_screen(
 ) -> AsyncIterator[TopScreen]:
     """Run `top` on a screen of so many columns and rows, against the hub of the deck.
 
-    A person types faster than a busy machine lets a test type: `settle` is longer where that
-    matters.
+    Time passes for its keys only when the test types or rests. An answer that is held is sent after
+    `settle` real seconds: it is longer where a test presses another key before that.
     """
 
     async def where() -> HubAddress:
@@ -98,9 +114,10 @@ async def top_screen(
             raise LinkRefused("no hub runs")
         return HubAddress(address=state.address, token=own_token(deck.data))
 
-    app = Top(where, settle=settle)
+    clock = _Clock()
+    app = Top(where, settle=settle, clock=clock)
     async with app.run_test(size=size) as pilot:
-        yield TopScreen(app, pilot, settle)
+        yield TopScreen(app, pilot, settle, clock)
 
 
 async def play_session(deck: ServedDeck, name: str, *steps: fake.Step) -> str:

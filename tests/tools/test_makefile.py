@@ -22,9 +22,11 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def make(checkout: Path, python: str) -> subprocess.CompletedProcess[str]:
+def make(
+    checkout: Path, python: str, *words: str, target: str = "venv"
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["make", "--no-print-directory", "venv", f"PYTHON={python}"],
+        ["make", "--no-print-directory", target, f"PYTHON={python}", *words],
         cwd=checkout,
         capture_output=True,
         text=True,
@@ -54,13 +56,38 @@ def python_in_a_hurry(at: Path) -> None:
 def test_an_environment_of_a_wrong_python_is_made_again(checkout: Path) -> None:
     python = old_python(checkout / ".venv/bin/python")
     installed = checkout / ".venv/.installed"
-    installed.touch()
     python_in_a_hurry(checkout / "python3")
+    for name in ("requirements/dev.lock", "pyproject.toml"):
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).touch()
+    installed.touch()  # the newest file, as if everything was installed
+    would = make(checkout, "./python3", "--dry-run", target="setup")
+    assert "pip install" in would.stdout, would.stderr
+    installed.touch()
     made = make(checkout, "./python3")
     assert made.returncode == 0, made.stderr
     assert not installed.exists()
     said = subprocess.run([python, "-c", "print('here')"], capture_output=True, check=True)
     assert said.stdout == b"here\n"
+
+
+@pytest.mark.parametrize("target", ["demo", "run"])
+def test_what_shows_the_web_app_builds_it_first(checkout: Path, target: str) -> None:
+    """The first step of the README: `make setup` alone does not build it."""
+    given = "requirements/dev.lock pyproject.toml web/package-lock.json web/index.html"
+    for name in (*given.split(), "web/vite.config.ts"):
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).touch()
+    said = subprocess.run(
+        ["make", "-n", "--no-print-directory", target],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    ).stdout
+    command = "serve" if target == "run" else target
+    assert 0 < said.find("run --silent build") < said.find(f"quarterdeck {command}"), said
 
 
 def test_a_python_that_is_too_old_is_refused_with_a_way_out(checkout: Path) -> None:

@@ -154,6 +154,7 @@ def test_an_input_that_is_no_plan_is_none(odd: object) -> None:
         ("WebFetch", {"url": "https://h/"}, "web_search", "https://h/"),
         ("TodoWrite", {"todos": []}, "note", "update todos"),
         ("TodoRead", {}, "note", "update todos"),
+        ("TaskCreate", {"subject": "Replace floats"}, "tool", "Replace floats"),
         ("AskUserQuestion", {"questions": []}, "note", "ask user"),
         ("Task", {"description": "d"}, "tool", "Task"),
         ("Agent", {}, "tool", "Agent"),

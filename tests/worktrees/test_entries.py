@@ -34,6 +34,7 @@ def test_a_folder_is_listed_with_its_folders_first_and_links_are_no_way_out(
     ]  # fmt: skip
     inner = see_entries(SeeEntries(directory=str(folder), path="inner"))
     assert (inner.path, [entry.name for entry in inner.entries]) == ("inner", ["file"])
+    assert (found.branch, inner.branch) == ("main", "main")
     for bad in ("way out", "..", "/etc", ".git", "readme", "way out/..", "missing"):
         with pytest.raises(Conflict):
             see_entries(SeeEntries(directory=str(folder), path=bad))

@@ -187,3 +187,32 @@ async def test_runs_in_worktrees_of_one_repository_start_at_once(
         for name, folder in zip(names, folders, strict=True):
             assert folder is not None
             assert git(Path(folder), "branch", "--show-current") == name
+
+
+async def test_a_worktree_like_another_folder_has_its_files_committed_or_not(
+    tmp_path: Path, repository: Path
+) -> None:
+    """TREE-1"""
+    made = worktrees(tmp_path)
+    first = await made.open(str(repository), "one")
+    git(first, "config", "user.email", "a@example.org")
+    (first / "inner/file").write_text("committed\n")
+    git(first, "commit", "-qam", "second")
+    (first / "inner/file").write_text("not committed\n")
+    (first / "new").write_text("new\n")
+    (first / ".gitignore").write_text("secret\n")
+    (first / "secret").write_text("secret\n")
+    second = await made.open(str(repository), "two", like=str(first / "inner"))
+    assert (second / "inner/file").read_text() == "not committed\n"
+    assert (second / "new").read_text() == "new\n"
+    assert not (second / "secret").exists()
+    assert git(second, "log", "-1", "--format=%s") == "second"
+    assert git(second, "diff", "--name-only") == "inner/file"
+    assert git(second, "diff", "--cached", "--name-only") == ""
+    assert git(first, "status", "--porcelain") == "M inner/file\n?? .gitignore\n?? new"
+    base = await made.base_of(str(repository), "two")
+    assert base.branch == "main"
+    # One that is there stays as it is.
+    (second / "new").write_text("changed\n")
+    assert await made.open(str(repository), "two", like=str(first)) == second
+    assert (second / "new").read_text() == "changed\n"

@@ -5,9 +5,14 @@
 const FILES = "quarterdeck-files";
 const SHELL = "/";
 /** Files of the shell whose names do not change with their contents. */
-const FIXED = new Set(["/icon.svg", "/icon-192.png", "/manifest.webmanifest", "/prefetch.js"]);
+const FIXED = new Set(["/icon.svg", "/icon-192.png", "/manifest.webmanifest"]);
 
 self.addEventListener("install", (event) => {
+  // Where the browser can be told so: what is never kept here goes past this worker, and does not wait for it.
+  event.addRoutes?.([
+    { condition: { urlPattern: { pathname: "/api/*" } }, source: "network" },
+    { condition: { urlPattern: { pathname: "/shared/*" } }, source: "network" },
+  ])?.catch(() => undefined);
   event.waitUntil(
     fetch(SHELL, { cache: "no-cache" })
       .then((response) => keepShell(response))

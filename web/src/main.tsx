@@ -2,10 +2,8 @@
 import "./ui/fonts.css";
 import "./ui/tokens.css";
 import "./ui/base.css";
-import "./ui/parts.css";
-import "./ui/pages.css";
-import "./ui/safety.css";
 import "./ui/touch.css";
+import "./ui/css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";

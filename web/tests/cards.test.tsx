@@ -1,6 +1,6 @@
 import { act } from "react";
 import { createRoot } from "react-dom/client";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Answer, AskOpened, Me, Stored } from "../src/api/types";
 import { AskCard } from "../src/asks/AskCard";
 import { contentOf, hiddenLines } from "../src/asks/callContent";
@@ -197,7 +197,7 @@ describe("an answer for longer than one call", () => {
       field.dispatchEvent(new Event(type, { bubbles: true }));
     });
   const confirm = (place: HTMLElement) =>
-    act(async () => place.querySelector<HTMLButtonElement>("button.primary")?.click());
+    act(async () => place.querySelector<HTMLButtonElement>("button[data-primary]")?.click());
 
   it.each([
     ["Allow for session", "session"],
@@ -254,7 +254,7 @@ describe("an answer for longer than one call", () => {
 
   it("grants nothing for a call that no rule can name, unless a person writes one", async () => {
     const [place, given] = await form("Allow for session", { narrowest: [] });
-    const primary = place.querySelector<HTMLButtonElement>("button.primary");
+    const primary = place.querySelector<HTMLButtonElement>("button[data-primary]");
     expect(primary?.disabled).toBe(true);
     await act(async () => place.querySelector<HTMLInputElement>("input")?.click());
     expect(primary?.textContent).toBe("Allow once, with these changes");
@@ -353,6 +353,16 @@ describe("code with marks", () => {
     expect(place.textContent).toBe(
       `ls "a⟨U+202E⟩b" \\\n${" ".repeat(30)}x\n· 5 empty lines ·\nrm # c⟨U+200B⟩`,
     );
+  });
+
+  it("has all of its colours, however slow the machine is", async () => {
+    const source = "const total = (price: number): string => price.toFixed(2) + ' EUR'; // rounded";
+    const { signal } = new AbortController();
+    const quick = await highlight(source, "typescript", signal);
+    let now = Date.now();
+    const slow = vi.spyOn(Date, "now").mockImplementation(() => (now += 1000));
+    expect(await highlight(source, "typescript", signal)).toEqual(quick);
+    slow.mockRestore();
   });
 
   it("has no colours where the highlighter would lose a character", async () => {

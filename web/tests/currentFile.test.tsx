@@ -14,9 +14,21 @@ import { store } from "../src/state/store";
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
 
 const file = (state: SeenFile["state"], text = ""): SeenFile => ({ path: "/w/a", state, text });
+/** A card reads its file again and again: those of a test end with it. */
+const roots: { unmount: () => void }[] = [];
+afterEach(() =>
+  act(() => {
+    for (const root of roots.splice(0)) root.unmount();
+  }),
+);
 const AFTER = "one\nTWO\nthree\n";
 
-async function drawn(answer: () => Promise<object>, rights = ["steer"]): Promise<HTMLElement> {
+async function drawn(
+  answer: () => Promise<object>,
+  rights = ["steer"],
+  tool = "Write",
+  input: object = { file_path: "/w/a", content: AFTER },
+): Promise<HTMLElement> {
   const asked = vi.fn(answer);
   vi.stubGlobal("fetch", async (path: string) => {
     expect(path).toBe("/api/asks/s.1/file");
@@ -26,14 +38,16 @@ async function drawn(answer: () => Promise<object>, rights = ["steer"]): Promise
   const opened = {
     ask: "s.1",
     ask_kind: "tool",
-    tool: "Write",
+    tool,
     title: "a",
-    request: { input: { file_path: "/w/a", content: AFTER } },
+    request: { input },
   } as unknown as AskOpened;
   const place = document.createElement("div");
   document.body.append(place);
   const form = <PermissionForm opened={opened} busy={false} answer={() => {}} />;
-  await act(async () => createRoot(place).render(form));
+  const root = createRoot(place);
+  roots.push(root);
+  await act(async () => root.render(form));
   expect(asked).toHaveBeenCalledTimes(rights.length);
   return place;
 }
@@ -85,5 +99,37 @@ describe("the file of a question", () => {
     expect(withFile(first, file("text", "a"))).toBe(first);
     expect(withFile(first, file("text", "b")).changed).toBe(true);
     expect(withFile(first, file("missing")).changed).toBe(true);
+  });
+});
+
+describe("a call that changes a part of a file", () => {
+  beforeEach(() => document.body.replaceChildren());
+  afterEach(() => vi.unstubAllGlobals());
+  const text = "1\n2\n3\n4\n5\nold $&\n7\n8\n9\n10\nagain\nagain\n";
+  const edit = (input: object): Promise<HTMLElement> =>
+    drawn(async () => file("text", text), ["steer"], "Edit", { file_path: "/w/a", ...input });
+
+  it("has the lines around the change, and says how many are before and after them", async () => {
+    const place = await edit({ old_string: "old $&", new_string: "new $&" });
+    const rows = signs(place);
+    expect(rows.slice(1, -1)).toEqual(["3", "4", "5", "-old $&", "+new $&", "7", "8", "9"]);
+    expect(rows[0]).toContain("2 unchanged lines");
+    expect(rows.at(-1)).toContain("3 unchanged lines");
+    expect(place.querySelector(".code-plus")?.textContent).toBe("+1");
+    expect(place.textContent).not.toContain("replaces the whole file");
+  });
+
+  it("shows every place where it is for all, and its own lines where the place is not certain", async () => {
+    const all = await edit({ old_string: "again", new_string: "once", replace_all: true });
+    expect(signs(all).filter((row) => /^[+-]/.test(row))).toEqual([
+      "-again",
+      "-again",
+      "+once",
+      "+once",
+    ]);
+    for (const old_string of ["again", "not there"]) {
+      const place = await edit({ old_string, new_string: "once" });
+      expect(signs(place)).toEqual([`-${old_string}`, "+once"]);
+    }
   });
 });

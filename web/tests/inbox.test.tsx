@@ -1,6 +1,6 @@
 import { act } from "react";
-import { createRoot } from "react-dom/client";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { createRoot, type Root } from "react-dom/client";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Ask, Me } from "../src/api/types";
 import { mayBeSelected, mayJoin, stillSelected } from "../src/inbox/bulk";
 import Inbox from "../src/inbox/Inbox";
@@ -44,6 +44,8 @@ describe("questions that are answered together", () => {
 });
 
 describe("the inbox", () => {
+  let root: Root;
+  afterEach(() => act(async () => root.unmount()));
   beforeEach(() => {
     document.body.replaceChildren();
     localStorage.setItem("quarterdeck.undo", "0");
@@ -58,7 +60,8 @@ describe("the inbox", () => {
     });
     const place = document.createElement("div");
     document.body.append(place);
-    await act(async () => createRoot(place).render(<Inbox />));
+    root = createRoot(place);
+    await act(async () => root.render(<Inbox />));
     return place;
   };
 
@@ -112,7 +115,9 @@ describe("what a session does", () => {
     ["is limited", limited(at), `limit until ${clock(at)}`],
     ["is limited for days", limited(later), `limit until ${moment(later)}`],
     ["is limited, nobody knows how long", { state: "rate_limited" }, "limit reached"],
-    ["has ended", { state: "ended" }, "ended"],
+    ["has ended", { state: "ended", machine: "", directory: "/w" }, "ended"],
+    ["was never run here", { state: "ended" }, "ended"],
+    ["has no CLI", { state: "ended", machine: "", directory: null }, "did not start"],
     ["failed", { last_turn: turn("") }, "failed"],
     ["was interrupted", { last_turn: turn("interrupted") }, "interrupted"],
     ["must log in", { last_turn: turn("authentication_failed") }, "needs login"],

@@ -36,6 +36,7 @@ describe("what is on its way to the hub", () => {
       events: ignore,
       views: ignore,
       live: ignore,
+      personal: ignore,
     });
     stream.start();
     await vi.waitFor(() => expect(state.get().connection).toBe("online"));

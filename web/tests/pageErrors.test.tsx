@@ -87,7 +87,7 @@ describe("a name that every object inherits", () => {
     await act(async () => row.querySelector<HTMLElement>(".tool-head")?.click());
     expect(row.textContent).toContain(name);
     expect(row.textContent).toContain("gone");
-    expect(row.querySelector(".render-error")).toBeNull();
+    expect(row.querySelector("[data-render-error]")).toBeNull();
   });
 
   it.each(INHERITED)("is asked about like any other: %s", async (name) => {
@@ -121,7 +121,7 @@ describe("a name that every object inherits", () => {
     ];
     expect(byUrgency(strange as Session, idle as Session)).toBeGreaterThan(0);
     const badge = await draw(<Verdict word={name} />);
-    expect(badge.querySelector(".badge")?.getAttribute("data-tone")).toBe("idle");
+    expect(badge.querySelector("[data-tone]")?.getAttribute("data-tone")).toBe("idle");
   });
 });
 

@@ -1,23 +1,39 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../src/api/types";
-import { entriesBefore } from "../src/panels/policy/Audit";
+import { callOf, decidedBy, entriesBefore } from "../src/panels/policy/Audit";
 import { eachDay } from "../src/panels/Usage";
 
 describe("the audit log", () => {
   const log = [3, 40, 900, 2100, 2101].map(
     (position) => ({ position, event: { kind: "decided" } }) as Stored,
   );
-  const ask = async (after: number) => {
-    const events = log.filter((one) => one.position > after).slice(0, 2);
+  const ask = async (before: number) => {
+    const left = log.filter((one) => !before || one.position < before).reverse();
+    const events = left.slice(0, 2);
     return { events, next: events.at(-1)?.position ?? null };
   };
 
   it("is read from its end, each entry once", async () => {
-    const [newest, begin] = await entriesBefore(2101, ask, 2);
+    const [newest, next] = await entriesBefore(0, ask, 2);
     expect(newest.map((one) => one.position)).toEqual([2101, 2100]);
-    const [older, first] = await entriesBefore(begin, ask, 50);
+    const [older, end] = await entriesBefore(next ?? 0, ask, 50);
     expect(older.map((one) => one.position)).toEqual([900, 40, 3]);
-    expect(first).toBe(0);
+    expect(end).toBeNull();
+  });
+
+  it("names a tool once", () => {
+    expect(callOf("ExitPlanMode", "ExitPlanMode")).toEqual({ tool: "ExitPlanMode", title: "" });
+    expect(callOf("Read", "Read a.py")).toEqual({ tool: "Read", title: "a.py" });
+    expect(callOf("Bash", "Bashful")).toEqual({ tool: "Bash", title: "Bashful" });
+  });
+
+  it("names the call of a person's answer", () => {
+    const entry = (session: string, event: object) => ({ session, event }) as never;
+    const answer = entry("s", { kind: "ask.answered", ask: "s.1" });
+    const made = { kind: "decided", ask: "s.1", tool: "Bash", title: "npm test" };
+    const other = entry("t", { ...made, title: "rm x" });
+    expect(decidedBy(answer, [other, answer, entry("s", made)])).toEqual(made);
+    expect(decidedBy(answer, [other, answer])).toBeUndefined();
   });
 });
 

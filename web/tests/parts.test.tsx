@@ -1,6 +1,6 @@
 import { act } from "react";
-import { createRoot } from "react-dom/client";
-import { describe, expect, it } from "vitest";
+import { createRoot, type Root } from "react-dom/client";
+import { afterEach, describe, expect, it } from "vitest";
 import type { AskOpened } from "../src/api/types";
 import { answererText } from "../src/asks/AskReasons";
 import { fieldsOf } from "../src/asks/ElicitationForm";
@@ -12,13 +12,24 @@ import { Warnings } from "../src/panels/policy/Warnings";
 import { pieces } from "../src/panels/Search";
 import { patchRows, rowsOf } from "../src/session/Diff";
 import { matchingItems, wordAt } from "../src/session/suggestions";
+import type { JsonObject } from "../src/state/contentBlocks";
 import { appliedEdits, searchResults, titleOf } from "../src/state/tools";
 
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
 
+const roots: Root[] = [];
+// What is not shown any more loads no colours after the test.
+afterEach(() =>
+  act(async () => {
+    for (const root of roots.splice(0)) root.unmount();
+  }),
+);
+
 async function drawn(text: string): Promise<HTMLElement> {
   const place = document.createElement("div");
-  await act(async () => createRoot(place).render(<Markdown text={text} />));
+  const root = createRoot(place);
+  roots.push(root);
+  await act(async () => root.render(<Markdown text={text} />));
   return place;
 }
 
@@ -226,6 +237,16 @@ describe("small parts", () => {
   it("name a call by what it does", () => {
     expect(titleOf("Bash", { command: "ls\n  -l" })).toBe("ls -l");
     expect(titleOf("mcp__github__search", {})).toBe("search · github");
+  });
+
+  it.each<[string, object, string]>([
+    ["TaskCreate", { subject: "Replace floats", description: "…" }, "Replace floats"],
+    ["TaskUpdate", { taskId: "2", status: "in_progress" }, "to-do 2: in progress"],
+    ["TaskUpdate", { taskId: 2, subject: "Use\nintegers" }, "to-do 2: Use integers"],
+    ["TaskUpdate", { taskId: {}, status: 5 }, "TaskUpdate"],
+    ["TaskList", {}, "TaskList"],
+  ])("name the entry of the to-do list: %s %o", (name, input, title) => {
+    expect(titleOf(name, input as JsonObject)).toBe(title);
   });
 
   it("mark what was found, counted in code points", () => {

@@ -34,6 +34,23 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
+test("a setting follows the person, and is not taken over while a newer one is on its way", async () => {
+  const device = new Personal();
+  const seen: string[] = [];
+  device.onSetting((key, value) => seen.push(`${key} ${value}`));
+  answers.push(page(3, { kind: "setting", key: "theme", value: "dark", at: 1, version: 3 }));
+  device.changed(3); // the stream tells
+  await settle();
+  expect(seen).toEqual(["theme dark"]);
+  device.changed(3);
+  await settle();
+  expect(requests).toHaveLength(1); // this version is known
+  device.setting("theme", "light");
+  answers.push(page(5, { kind: "setting", key: "theme", value: "light", at: 2, version: 5 }));
+  await settle();
+  expect(requests[1]).toMatchObject([{ kind: "setting", key: "theme", value: "light" }]);
+});
+
 const page = (version: number, ...preferences: object[]) => ({ version, preferences });
 const settle = async (): Promise<void> => {
   await vi.advanceTimersByTimeAsync(2000);

@@ -20,7 +20,7 @@ describe("what the page knows", () => {
       if (path.startsWith("/api/whoami")) return { name: "ada", rights: [] };
       if (path.startsWith("/api/asks")) return { asks: [] };
       if (path.startsWith("/api/sessions?")) return { sessions: [session(4)], next: null };
-      if (!path.includes("/events")) return session(2);
+      if (path.includes("/latest")) return { session: session(2), events: [1].map(noted) };
       const query = new URLSearchParams(path.split("?")[1]);
       const [after, limit] = [Number(query.get("after")), Number(query.get("limit"))];
       return {

@@ -6,7 +6,7 @@ import { budgetFrom, doubled, tightest } from "../src/session/head/budgets";
 import { effortsOf, modesOf } from "../src/session/head/switching";
 import { eventOf } from "../src/session/storyTarget";
 import { findInStory } from "../src/state/findInStory";
-import { lastLines, longOutput } from "../src/state/longOutput";
+import { lastLines, linesIn, longOutput } from "../src/state/longOutput";
 import { EMPTY_STORY, foldEvents, type Story, type ToolEntry } from "../src/state/story";
 import { rowAt, runTime, type StoryRow, storyRows } from "../src/state/storyRows";
 import { session } from "./support";
@@ -160,6 +160,15 @@ describe("a turn", () => {
     expect(ended.turn).toBeUndefined();
     expect(ended.entries.at(-1)).toMatchObject({ kind: "turn", waited: 10_000, duration: 12_000 });
   });
+
+  it.each([
+    ["the agent has said already", "Not logged in", ""],
+    ["nobody has said", "The server is overloaded", "The server is overloaded"],
+  ])("tells why it failed, unless it is what %s", (_, text, shown) => {
+    const end = { kind: "turn.ended", prompts: [], failed: true, outcome: "api_error", text };
+    const story = told(words("Not logged in\n"), at({ ...end, cost_usd: 0 }));
+    expect(story.entries.at(-1)).toMatchObject({ kind: "turn", failed: true, text: shown });
+  });
 });
 
 describe("output that the CLI stored in a file", () => {
@@ -182,6 +191,16 @@ line 2
       "line 3",
     );
     expect(longOutput("plain <persisted-output>", undefined)).toBeUndefined();
+  });
+
+  it("is drawn in pieces of whole lines, and none of it is lost", () => {
+    const lines = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`).join("");
+    const output = `${lines}${"x".repeat(250_000)}\nend`;
+    const pieces = linesIn(output);
+    expect(pieces.join("")).toBe(output);
+    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThanOrEqual(100_000);
+    expect(pieces[0]?.endsWith("\n")).toBe(true);
+    expect(linesIn("")).toEqual([]);
   });
 
   it("is shown by its last lines", () => {

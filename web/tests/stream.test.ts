@@ -1,3 +1,5 @@
+import { DecompressionStream } from "node:stream/web";
+import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Connection, Stream } from "../src/api/stream";
 import type { Command, Delta, Session, Stored } from "../src/api/types";
@@ -7,7 +9,7 @@ class Wire {
   static readonly all: Wire[] = [];
   readyState = 1;
   sent: Record<string, unknown>[] = [];
-  onmessage: ((message: { data: string }) => void) | null = null;
+  onmessage: ((message: { data: string | ArrayBuffer }) => void) | null = null;
   onclose: ((event: { code: number }) => void) | null = null;
   constructor() {
     Wire.all.push(this);
@@ -20,6 +22,10 @@ class Wire {
   }
   says(frame: unknown): void {
     this.onmessage?.({ data: JSON.stringify(frame) });
+  }
+  packs(frame: unknown): void {
+    const bytes = new Uint8Array(gzipSync(JSON.stringify(frame)));
+    this.onmessage?.({ data: bytes.buffer });
   }
   breaks(code = 1006): void {
     this.readyState = 3;
@@ -58,6 +64,7 @@ describe("the stream", () => {
   const wire = (): Wire => Wire.all.at(-1) as Wire;
 
   beforeEach(() => {
+    vi.stubGlobal("DecompressionStream", DecompressionStream);
     vi.useFakeTimers();
     Wire.all.length = seen.length = states.length = gaps.length = views.length = 0;
     resets = 0;
@@ -72,6 +79,7 @@ describe("the stream", () => {
           seen.push(...list.map((one): [string, number] => [one.session, one.seq])),
         views: (list: Session[]) => views.push(...list.map((one) => one.session)),
         live: (_: Delta[]) => undefined,
+        personal: (_: number) => undefined,
       },
       () => new Wire() as unknown as WebSocket,
     );
@@ -213,6 +221,32 @@ describe("the stream", () => {
       sessions: { s1: { status: "gap", reason: "ahead" } },
     });
     expect(gaps).toEqual(["s1"]);
+  });
+
+  it("takes compressed frames in their order, and asks for them", async () => {
+    wire().says(hello());
+    expect(wire().sent[0]).toMatchObject({ packed: true, pictures: false });
+    wire().packs(events(["s1", 1], ["s1", 2]));
+    wire().says(events(["s1", 3]));
+    wire().packs(events(["s1", 4]));
+    expect(seen).toEqual([]);
+    vi.useRealTimers();
+    await vi.waitFor(() => expect(seen).toHaveLength(4));
+    expect(seen.map(([, seq]) => seq)).toEqual([1, 2, 3, 4]);
+    wire().says(events(["s1", 5]));
+    expect(seen).toHaveLength(5);
+  });
+
+  it("connects again after a frame that cannot be unpacked, and has the rest from its cursor", async () => {
+    stream.track("s1", 3);
+    wire().says(hello());
+    vi.useRealTimers();
+    wire().onmessage?.({ data: new Uint8Array([1, 2, 3]).buffer });
+    wire().says(events(["s1", 5]));
+    await vi.waitFor(() => expect(Wire.all).toHaveLength(2));
+    wire().says(hello());
+    expect(seen).toEqual([]);
+    expect(wire().sent[0]).toMatchObject({ sessions: { s1: 3 } });
   });
 
   it("takes a silent connection for dead", () => {

@@ -21,6 +21,8 @@ test("a project's own commands are first, inner and removed ones are not shown",
   ]);
   expect(matchingItems(ITEMS, "c").map((one) => one.name)).toEqual(["clear", "compact"]);
   expect(matchingItems(ITEMS, "remote")).toEqual([]);
+  const many = Array.from({ length: 40 }, (_, index) => ({ name: `own-${index}` }));
+  expect(matchingItems(many, "own")).toHaveLength(40);
   // What begins with the text is meant more than what is one's own.
   const both: MenuItem[] = [{ name: "my-compact", own: true }, { name: "compact" }];
   expect(matchingItems(both, "comp").map((one) => one.name)).toEqual(["compact", "my-compact"]);

@@ -66,6 +66,54 @@ function ownTexts(name: string, source: string): string[] {
   return found;
 }
 
+/** Words in code that nobody reads as text: names of others' tools, keys and headers, and data. */
+const NAMES = new Set([
+  ..."Bash Edit MultiEdit NotebookEdit Read TaskGet TaskUpdate TodoWrite WebSearch Write".split(
+    " ",
+  ),
+  ..."ArrowDown ArrowUp Dead Enter Escape Process Tab Unidentified".split(" "),
+  ..."Content-Type DecompressionStream PushManager Compacted".split(" "),
+  "Bearer ", // a header
+  "No response requested.", // what the CLI writes
+  "diff --git ", // what git writes
+  "git push --force", // examples for a policy
+  "npm test",
+  "noopener noreferrer nofollow",
+  "block ", // keys of data
+  "draft ",
+  "pin ",
+  "setting ",
+]);
+
+const READS_LIKE_TEXT =
+  /\p{L}{2,}[,:;.]? \p{L}|^\p{Lu}\p{Ll}+|^[^.]*\p{L}{2,}[.…!?]$|^ \p{L}{2,}|\p{L}{2,} $/u;
+/** Selectors, media queries, parts of addresses and lists of the names of elements. */
+const CODE = /^(math|display) |^\(.*\)$|^(input|pre), |^www\.$|^\/\w+\?$/;
+
+/** Texts anywhere in a module's own source, also in data and in what functions return. */
+function textsInCode(name: string, source: string): string[] {
+  const file = ts.createSourceFile(name, source, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node) || ts.isLiteralTypeNode(node)) return;
+    if (
+      ts.isStringLiteralLike(node) ||
+      ts.isTemplateHead(node) ||
+      ts.isTemplateMiddle(node) ||
+      ts.isTemplateTail(node)
+    ) {
+      const known = NAMES.has(node.text) || CODE.test(node.text);
+      if (!known && READS_LIKE_TEXT.test(node.text)) {
+        const { line } = file.getLineAndCharacterOfPosition(node.getStart(file));
+        found.push(`${name}:${line + 1}: ${node.text}`);
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
 describe("texts", () => {
   it("are found wherever a component can hold one", () => {
     const source = `const A = () => <p title="One two">Three {four ? "five" : \`six \${n} seven\`}
@@ -79,6 +127,42 @@ describe("texts", () => {
       "eight",
       "eleven",
     ]);
+  });
+
+  it("are found in any module", () => {
+    const source = `import a from "One two"; const b = { c: "Three", d: "four" as "Four five" };
+      function e(n) { return n ? \`six \${n} min\` : "seven eight"; } throw new Error("Nine.");`;
+    expect(textsInCode("a.ts", source).map((one) => one.replace(/^.*?: /, ""))).toEqual([
+      "Three",
+      "six ",
+      " min",
+      "seven eight",
+      "Nine.",
+    ]);
+  });
+
+  it("are in the catalogue, and in no other module", () => {
+    const files = readdirSync(SOURCE, { recursive: true })
+      .map(String)
+      .filter((file) => /\.tsx?$/.test(file) && !/^(text\/|api\/schema)/.test(file))
+      .sort();
+    expect(files.length).toBeGreaterThan(150);
+    const own = files.flatMap((file) =>
+      textsInCode(file, readFileSync(join(SOURCE, file), "utf8")),
+    );
+    expect(own).toEqual([]);
+  });
+
+  it("of the catalogue take their numbers' and dates' form from it or from Intl", () => {
+    const files = readdirSync(SOURCE, { recursive: true })
+      .map(String)
+      .filter((file) => /\.tsx?$/.test(file) && !file.startsWith("text/"));
+    const by = (pattern: RegExp): string[] =>
+      files.filter((file) => pattern.test(readFileSync(join(SOURCE, file), "utf8")));
+    // A plural form is grammar: only a language's own file knows it.
+    expect(by(/\bplural\(|=== 1 \? ["`](?!\/)|\? "" : "s"/)).toEqual([]);
+    expect(by(/toLocale(Date|Time)?String|getMonth\(|getFullYear\(/)).toEqual([]);
+    expect(by(/Intl\.DateTimeFormat/)).toEqual(["ui/format.ts"]);
   });
 
   it("are in the catalogue, and in no component", () => {

@@ -186,7 +186,8 @@ class Agent(Controls):
                 self._mirror = SessionMirror(
                     self._store, projects, lambda told: self._deliver([told])
                 )
-            version, link = await start_link(options, files, self._stderr)
+            hooked = bool(self._hooks.matchers()) or self._decide is not None
+            version, link = await start_link(options, files, self._stderr, hooked=hooked)
         elif version is None:
             version = version_of(link)
         self._link = link

@@ -111,7 +111,7 @@ class Listener:
             stop=msgspec.structs.replace(options.stop, input=_INPUT_SECONDS),
         )
         try:
-            version, process = await start_link(dialling, files, stderr)
+            version, process = await start_link(dialling, files, stderr, hooked=True)
         except BaseException:
             files.close()
             raise

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.session_store import SessionStore, newest_session, projects_of, restore
 from quarterdeck.claude.environment import child_environment
-from quarterdeck.claude.launch import ArgumentFiles, require_support, to_argv, with_inbox_refused
+from quarterdeck.claude.forced_settings import is_simple, with_hooks_called, with_inbox_refused
+from quarterdeck.claude.launch import ArgumentFiles, require_support, to_argv
 from quarterdeck.claude.locate import cli_version, find_claude
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT, Value
@@ -33,10 +34,14 @@ class CliStart(Value):
     version: Version | None
 
 
-async def prepare_start(options: Options, files: ArgumentFiles) -> CliStart:
+async def prepare_start(
+    options: Options, files: ArgumentFiles, *, hooked: bool = False
+) -> CliStart:
     """Find the CLI, and make its command line. Raises `LaunchError` or `UnsupportedError`.
 
-    `files` holds values that are too long for an argument; it must outlive the process.
+    `files` holds values that are too long for an argument; it must outlive the process. `hooked`:
+    somebody waits to hear of calls, and settings of a repository must not keep them away. Who asks
+    for a CLI without hooks (`bare`) gets one.
     """
     command = find_command(options)
     version = await to_thread.run_sync(cli_version, command)
@@ -45,6 +50,8 @@ async def prepare_start(options: Options, files: ArgumentFiles) -> CliStart:
         require_support(options, version)
     directory = Path(options.cwd or "")
     options = await to_thread.run_sync(with_inbox_refused, options, version, directory)
+    if hooked and not options.bare and not is_simple(options.env):
+        options = await to_thread.run_sync(with_hooks_called, options, directory, version)
     return CliStart(
         command=(*command, *to_argv(options, files)),
         env=child_environment(
@@ -57,10 +64,14 @@ async def prepare_start(options: Options, files: ArgumentFiles) -> CliStart:
 
 
 async def start_link(
-    options: Options, files: ArgumentFiles, stderr: Callable[[str], None] | None
+    options: Options,
+    files: ArgumentFiles,
+    stderr: Callable[[str], None] | None,
+    *,
+    hooked: bool = False,
 ) -> tuple[Version | None, SubprocessLink]:
     """Start the CLI as a process. Raises `LaunchError` or `UnsupportedError` if that fails."""
-    ready = await prepare_start(options, files)
+    ready = await prepare_start(options, files, hooked=hooked)
     link = await SubprocessLink.start(
         ready.command,
         cwd=options.cwd,

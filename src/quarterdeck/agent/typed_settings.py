@@ -14,7 +14,8 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from quarterdeck.claude.launch import AnyPath, read_settings
+from quarterdeck.claude.forced_settings import read_settings
+from quarterdeck.claude.launch import AnyPath
 from quarterdeck.domain.errors import UsageError
 
 

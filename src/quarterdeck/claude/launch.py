@@ -14,7 +14,6 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar
@@ -348,72 +347,4 @@ def _check_extra(launch: Launch) -> None:
             raise UsageError(f"extra_args: --{name} is too long for one argument of a process")
 
 
-INBOX = "crossSessionInbound"
-REFUSE = msgspec.Raw(b'"refuse"')
-HAS_INBOX = (2, 1, 224)
-
 AnyLaunch = TypeVar("AnyLaunch", bound=Launch)
-
-
-def with_inbox_refused(
-    launch: AnyLaunch, version: str | None, directory: Path, *, always: bool = False
-) -> AnyLaunch:
-    """The same launch, with the CLI's cross-session inbox refused where the version has one.
-
-    A version that is not known may have one. Settings in a file are read, relative to the folder
-    that the CLI starts in, and passed as text. Settings that decide about the inbox themselves are
-    obeyed; with `always`, they may only refuse it too. Raises `UsageError` if they do not, or if
-    they cannot be read.
-    """
-    if version is not None and version_numbers(version) < HAS_INBOX:
-        return launch
-    settings = read_settings(launch.settings, directory)
-    if INBOX in settings:
-        if always and bytes(settings[INBOX]).strip() != bytes(REFUSE):
-            raise UsageError(f"settings: {INBOX} needs cross_session as well")
-        return launch
-    text = msgspec.json.encode({**settings, INBOX: REFUSE}).decode()
-    return msgspec.structs.replace(launch, settings=text)
-
-
-SIMPLE = "CLAUDE_CODE_SIMPLE"
-"""With this variable, as with `--bare`, the CLI calls no hooks."""
-_OFF = frozenset({"", "0", "false", "no", "off"})
-
-
-def is_simple(env: Mapping[str, str]) -> bool:
-    """Whether a CLI with these variables calls no hooks."""
-    return env.get(SIMPLE, "").lower() not in _OFF
-
-
-def with_hooks_called(launch: AnyLaunch, directory: Path) -> AnyLaunch:
-    """The same launch, with the hooks of who started the CLI called, whatever other settings say.
-
-    The settings of a project or a user can set variables, and up to 2.1.120 a repository could so
-    switch off all hooks, and with them the rules that are held against each call. Settings of the
-    command line take precedence. Raises `UsageError` if these switch the hooks off themselves.
-    """
-    settings = read_settings(launch.settings, directory)
-    try:
-        env = msgspec.json.decode(settings.get("env", b"{}"), type=dict[str, object])
-    except ValueError as error:
-        raise UsageError(f"settings: env: {error}") from error
-    if is_simple({name: str(value) for name, value in env.items()}):
-        raise UsageError(f"settings: with {SIMPLE} the CLI calls no hooks, and no rules would hold")
-    merged: dict[str, object] = {**settings, "env": env | {SIMPLE: "0"}}
-    return msgspec.structs.replace(launch, settings=msgspec.json.encode(merged).decode())
-
-
-def read_settings(
-    settings: str | os.PathLike[str] | None, directory: Path
-) -> dict[str, msgspec.Raw]:
-    """Settings as the CLI takes them: JSON, or the path of a file. Raises `UsageError`."""
-    if settings is None:
-        return {}
-    text = os.fspath(settings)
-    try:
-        if not text.lstrip().startswith("{"):
-            text = (directory / text).read_text(encoding="utf-8-sig")
-        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (OSError, ValueError) as error:
-        raise UsageError(f"settings: they cannot be read: {error}") from error

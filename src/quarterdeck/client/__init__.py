@@ -2,8 +2,9 @@
 
 `Hub` is for programs: it finds the hub, waits for one that is away, and its `HubSession` has the
 interface of `Agent` where the same thing is meant. `HubClient` and `SessionClient` are below them:
-one request at a time, at one address. The types are those of `quarterdeck.protocol`. It knows
-nothing of the server's code, and no terminal.
+one request at a time, at one address. `BlockingClient` is the same for code without an event loop.
+The types are those of `quarterdeck.protocol`. It knows nothing of the server's code, and no
+terminal.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
     from quarterdeck.client.asks import DecideAsk, HubAsk
+    from quarterdeck.client.blocking import BlockingClient
     from quarterdeck.client.calls import (
         AnswerLost,
         Call,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnswerLost",
+    "BlockingClient",
     "Call",
     "DecideAsk",
     "Feed",
@@ -64,6 +67,7 @@ __getattr__ = load_later(
     __name__,
     {
         "asks": ("DecideAsk", "HubAsk"),
+        "blocking": ("BlockingClient",),
         "calls": (
             "AnswerLost",
             "Call",

@@ -252,9 +252,10 @@ def asks(session: str | None = None, *, ended: bool = False) -> Call[AskList]:
     return get("/api/asks", AskList, {"session": session, "ended": "true" if ended else None})
 
 
-def audit(session: str | None = None, after: int = 0) -> Call[EventPage]:
-    """A page of the audit log, oldest first."""
-    return get("/api/audit", EventPage, {"session": session, "after": after, "limit": PAGE})
+def audit(session: str | None = None, after: int = 0, before: int | None = None) -> Call[EventPage]:
+    """A page of the audit log, oldest first; with `before` (0: the end) the newest first."""
+    query = {"session": session, "after": after, "before": before, "limit": PAGE}
+    return get("/api/audit", EventPage, query)
 
 
 def machines() -> Call[MachineList]:

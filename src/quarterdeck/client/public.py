@@ -17,21 +17,18 @@ from uuid import uuid4
 
 import anyio
 import anyio.to_thread
-import msgspec
-from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from quarterdeck.client import calls
 from quarterdeck.client.all_events import AllEvents
 from quarterdeck.client.asks import DecideAsk, HubAsk, hub_ask_of, to_answer
+from quarterdeck.client.attempts import Attempts, is_repeatable
 from quarterdeck.client.calls import (
-    AnswerLost,
     Call,
     HubAddress,
     HubAway,
     HubConflict,
     HubNotFound,
-    HubRefused,
 )
 from quarterdeck.client.content import content_of
 from quarterdeck.client.hub import SECONDS, HubClient
@@ -56,19 +53,8 @@ if TYPE_CHECKING:
 
 AWAY_SECONDS = 300.0
 """How long a command waits for a hub that is away. A restart takes a few seconds."""
-RETRY_SECONDS = 0.25
-LONGEST_PAUSE = 2.0
 
 T = TypeVar("T")
-
-REPEATABLE_REQUESTS = frozenset(
-    {
-        "apply_flag_settings", "file_suggestions", "get_context_usage", "get_plan", "get_settings",
-        "get_task_output", "list_models", "mcp_set_servers", "mcp_status", "mcp_toggle",
-        "rewind_files", "set_max_thinking_tokens", "set_model", "set_permission_mode",
-    }
-)  # fmt: skip
-"""Control requests whose second execution changes nothing more."""
 
 
 class Startable(Protocol):
@@ -138,46 +124,32 @@ class Hub(HubClient):
 
     async def call(self, call: Call[T]) -> T:
         """Send any call, and give its answer. One that only reads is sent again if it is lost."""
-        return await self._until_answered(partial(super().call, call), safe=call.method == "GET")
+        attempts = self._attempts(safe=call.method == "GET")
+        return await self._until_answered(partial(super().call, call), attempts)
 
     async def submit(self, command: AnyCommand) -> Outcome:
         """Send any command; again, if no answer came and it can be executed only once."""
-        call, sent = calls.submit(command), 0
-        send_once = super().call
-
-        async def send() -> Outcome:
-            nonlocal sent
-            sent += 1
-            return await send_once(call)
-
+        call = calls.submit(command)
+        attempts = self._attempts(safe=is_repeatable(command))
         try:
-            return await self._until_answered(send, safe=is_repeatable(command))
+            return await self._until_answered(partial(super().call, call), attempts)
         except (HubConflict, HubNotFound) as error:
-            if sent > 1 and (done := await self._done_before(command, error)) is not None:
+            again = attempts.count > 1
+            if again and (done := await self._done_before(command, error)) is not None:
                 return done
             raise
 
-    async def _until_answered(self, send: Callable[[], Awaitable[T]], *, safe: bool) -> T:
+    def _attempts(self, *, safe: bool) -> Attempts:
+        return Attempts(anyio.current_time(), self._away_seconds, safe=safe)
+
+    async def _until_answered(self, send: Callable[[], Awaitable[T]], attempts: Attempts) -> T:
         """Send until there is an answer, the time is over, or it must not be sent again."""
-        pause, deadline = RETRY_SECONDS, anyio.current_time() + self._away_seconds
         while True:
-            failure: QuarterdeckError
             try:
                 return await send()
-            except HubAway as error:
-                failure = error
-            except AnswerLost as error:
-                if not safe:
-                    raise
-                failure = error
-            except HubRefused as error:
-                if error.problem.code != "stopping":  # it has executed nothing
-                    raise
-                failure = error
-            if anyio.current_time() + pause > deadline:
-                raise failure
+            except QuarterdeckError as error:
+                pause = attempts.again(error, anyio.current_time())
             await anyio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
             with suppress(HubAway):  # the next attempt tells
                 await self.locate()
 
@@ -329,34 +301,6 @@ class Hub(HubClient):
             scope.cancel()
         if failures:
             raise failures[0]
-
-
-def is_repeatable(command: AnyCommand) -> bool:
-    """Whether a second execution of a command changes nothing, or is recognised by its id."""
-    match command:
-        case CreateSession(session=session):
-            return session is not None
-        case cmd.ForkSession(copy=copy):
-            return copy is not None
-        case cmd.Control(request=request):
-            return _subtype(request) in REPEATABLE_REQUESTS
-        case cmd.RewindSession(conversation=conversation, dry_run=dry_run):
-            return dry_run or not conversation
-        case cmd.Interrupt() | cmd.CancelPrompt():
-            return False  # it might be the next turn; a prompt that ran is no longer queued
-        case _:
-            return True
-
-
-class _Request(Struct):
-    subtype: str = ""
-
-
-def _subtype(request: Raw) -> str:
-    try:
-        return msgspec.json.decode(request, type=_Request).subtype
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
 
 
 def _finder(

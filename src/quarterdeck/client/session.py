@@ -196,6 +196,11 @@ class SessionClient:
         """Start a CLI for it again, where the last one ended."""
         return await self.hub.submit(cmd.ResumeSession(session=self.id))
 
+    async def move(self, machine: str, directory: str | None = None) -> Outcome:
+        """Resume it on another machine, with the transcript that the journal has of it."""
+        command = cmd.MoveSession(session=self.id, machine=machine, directory=directory)
+        return await self.hub.submit(command)
+
     async def fork(self, *, at: str | None = None, name: str | None = None) -> SessionClient:
         """Another session that begins with a copy of this one, up to the message `at`."""
         made = await self.hub.submit(cmd.ForkSession(session=self.id, at=at, name=name))

@@ -79,6 +79,28 @@ class WatchdogSettings(Section):
     recover: bool = True
 
 
+class JournalSettings(Section):
+    """Where the journal is. Without an address: in a file of the data folder."""
+
+    url: Annotated[
+        Annotated[str, Meta(pattern="^postgres(ql)?://")] | None, Meta(extra={**AT_START, **SECRET})
+    ] = None
+    password_file: Annotated[PlacePath | None, Meta(extra=AT_START)] = None
+    hub_address: Annotated[
+        Annotated[str, Meta(pattern="^https?://")] | None, Meta(extra=AT_START)
+    ] = None
+    hub_ca_file: Annotated[PlacePath | None, Meta(extra=AT_START)] = None
+    machine: Annotated[Text | None, Meta(extra=AT_START)] = None
+
+    def __post_init__(self) -> None:
+        """Refuse what has a meaning for several hubs only."""
+        if self.password_file is not None and self.url is None:
+            raise UsageError("password_file: a password needs a url")
+        several = (self.hub_address, self.hub_ca_file, self.machine)
+        if self.url is None and any(each is not None for each in several):
+            raise UsageError("hub_address, hub_ca_file and machine need a url: see its page")
+
+
 class RetentionSettings(Section):
     """How much history is kept. Without a limit: all of it."""
 
@@ -210,6 +232,7 @@ class Settings(Section):
     log: LogSettings = LogSettings()
     budget: BudgetSettings = BudgetSettings()
     watchdog: WatchdogSettings = WatchdogSettings()
+    journal: JournalSettings = JournalSettings()
     retention: RetentionSettings = RetentionSettings()
     policy: PolicySettings = PolicySettings()
     telemetry: TelemetrySettings = TelemetrySettings()

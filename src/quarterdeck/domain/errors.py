@@ -21,6 +21,9 @@ Each says whose fault it is and what to do about it, and carries its facts as fi
     ├── Forbidden                the caller may not do this
     ├── WorkLimit                it would take more time or memory than one call may have
     └── JournalError             the journal cannot be read or written
+        ├── StaleHead            … the session has other events than the writer knows
+        └── StaleFence           … the session or machine belongs to another hub
+            └── StaleLease       … what this hub did for all is done by another one
 
 `UsageError` also is a `ValueError`, `RequestTimeout` a `TimeoutError`, and `LinkError` a
 `ConnectionError`, so that code which knows nothing of us handles them rightly.
@@ -198,9 +201,44 @@ class JournalError(QuarterdeckError):
     """The journal cannot be read or written; the text says what to do about it.
 
     `code` is stable, for programs: `full` (the disk), `damaged`, `foreign` (not a journal of ours),
-    `newer` (than this program), `busy` (another process has it), `closed`, or `failed`.
+    `newer` (than this program), `busy` (another process has it), `closed`, `away` (the database
+    does not answer), `refused` (it refuses the user, or is too old), `moved` (it was restored),
+    `stale_head`, `stale_fence`, or `failed`.
     """
 
     def __init__(self, text: str, *, code: str = "failed") -> None:
         self.code = code
         super().__init__(text)
+
+
+class StaleHead(JournalError):
+    """The session has other events than the writer knows: nothing was stored.
+
+    `head` is the number of its last event, `after` the expected one.
+    """
+
+    def __init__(self, session: str, head: int, after: int) -> None:
+        self.session = session
+        self.head = head
+        self.after = after
+        super().__init__(
+            f"session {session}: its last event is {head}, not {after}; nothing was stored",
+            code="stale_head",
+        )
+
+
+class StaleFence(JournalError):
+    """The session, machine or lease belongs to another hub by now: nothing was stored.
+
+    `what` names it, `owner` is the id of the hub it belongs to, or empty.
+    """
+
+    def __init__(self, what: str, owner: str = "") -> None:
+        self.what = what
+        self.owner = owner
+        belongs = f"belongs to hub {owner}" if owner else "is no longer held"
+        super().__init__(f"{what} {belongs}; nothing was stored", code="stale_fence")
+
+
+class StaleLease(StaleFence):
+    """Another hub took the lease of this work: nothing was stored, and the work is over here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from uuid import UUID
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32 in small letters: no letter that is taken for a digit."""
@@ -24,6 +25,12 @@ def derived_id(now: float, *facts: str) -> str:
     digest = hashlib.blake2b("\0".join(facts).encode(), digest_size=10).digest()
     made = _digits(int(now * 1000), _TIME_DIGITS)
     return made + _digits(int.from_bytes(digest, "big"), _CHANCE_DIGITS)
+
+
+def derived_uuid(*facts: str) -> str:
+    """A uuid that is always the same for the same facts, in the form of one made by chance."""
+    digest = hashlib.blake2b("\0".join(facts).encode(), digest_size=16).digest()
+    return str(UUID(bytes=digest, version=4))
 
 
 def is_id(text: str) -> bool:

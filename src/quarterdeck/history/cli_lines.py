@@ -12,7 +12,9 @@ from typing import Literal
 
 from quarterdeck.protocol import events as ev
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.messages import Assistant
+from quarterdeck.wire.envelope import Origin, OriginKind
+from quarterdeck.wire.internal import CommandLifecycle
+from quarterdeck.wire.messages import Assistant, Result, User
 from quarterdeck.wire.notices import (
     HookResponse,
     Informational,
@@ -24,6 +26,34 @@ from quarterdeck.wire.tasks import TaskNotification
 
 Tone = Literal["plain", "good", "warn", "bad"]
 
+_WAKE_UPS = {
+    "loop_wakeup": "A wake-up of the agent's loop.",
+    "schedule_wakeup": "A wake-up that the agent scheduled.",
+}
+_NOTIFICATIONS = {
+    "scheduled-trigger": "A scheduled time",
+    "peer-send-message": "A message of another session",
+    "session-inbox": "A message for this session",
+    "projects-relay": "A message for this project",
+}
+_ORIGINS = {
+    OriginKind.COORDINATOR: "The coordinator of the agent's team.",
+    OriginKind.AUTO_CONTINUATION: "Claude Code continued by itself.",
+    OriginKind.OBSERVER: "An observer of the session.",
+}
+
+
+def cause_of(origin: Origin | None) -> str:
+    """Why a turn began that nobody prompted, as the CLI says it; empty if it does not."""
+    if origin is None:
+        return ""
+    if origin.kind == OriginKind.CHANNEL:
+        return f"A message from the channel {origin.server or 'without a name'}."
+    if origin.kind == OriginKind.TASK_NOTIFICATION:
+        what = _NOTIFICATIONS.get(origin.subkind or "", "A background task")
+        return f"{what}: {origin.fire_reason}" if origin.fire_reason else f"{what}."
+    return _ORIGINS.get(origin.kind, "")
+
 
 class Turns:
     """Which prompts have their turn still to come, and what may start one that nobody prompted."""
@@ -32,6 +62,8 @@ class Turns:
         self._sent: set[str] | None = None
         """None: not all of them are known."""
         self._cause = ""
+        self._owed = False
+        """A turn runs that nobody prompted, and its cause is not told yet."""
 
     def begins(self, event: ev.Event, message: Message | None) -> str:
         """Why a turn begins with this event that nobody prompted; empty if none does."""
@@ -42,11 +74,11 @@ class Turns:
                 (self._sent or set()).discard(prompt)
             case ev.TurnEnded(prompts=prompts):
                 self._sent = (self._sent or set()) - set(prompts)
-                self._cause = ""
+                self._cause, self._owed = "", False
             case ev.RunStarted() | ev.RunEnded():
-                self._sent, self._cause = set(), ""
+                self._sent, self._cause, self._owed = set(), "", False
             case ev.PeerPrompted():
-                self._cause = ""
+                self._cause, self._owed = "", False
             case _:
                 return self._in_line(message)
         return ""
@@ -57,9 +89,26 @@ class Turns:
                 self._cause = summary or f"Background task: {status}"
             case Init():
                 cause, self._cause = self._cause, ""
-                return cause if self._sent is not None and not self._sent else ""
+                if self._sent is None or self._sent:
+                    return ""
+                self._owed = not cause
+                return cause
+            case CommandLifecycle(state="started", wakeup_source=str(source)):
+                return self._tell(_WAKE_UPS.get(source, _WAKE_UPS["schedule_wakeup"]))
+            case User(is_replay=True):
+                return self._tell(cause_of(message.origin))
+            case Result() if self._owed:
+                return self._tell(cause_of(message.origin))
             case _:
                 pass
+        return ""
+
+    def _tell(self, cause: str) -> str:
+        """Tell a cause now if its turn runs, or else when it begins."""
+        if self._owed and cause:
+            self._owed = False
+            return cause
+        self._cause = cause or self._cause
         return ""
 
 

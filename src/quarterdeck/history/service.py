@@ -16,18 +16,27 @@ from typing import Self
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-from quarterdeck.domain.errors import Conflict, JournalError, NotFound, QuarterdeckError
+from quarterdeck.domain.errors import (
+    Conflict,
+    JournalError,
+    NotFound,
+    QuarterdeckError,
+    StaleLease,
+)
 from quarterdeck.history.export import Form, export_session
 from quarterdeck.history.export.render import Renderer
 from quarterdeck.history.imports import Importer, ImportReport
 from quarterdeck.history.texts import texts_of
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.base import Journal, Stored
-from quarterdeck.journal.retention import Plan, Retention, plan
-from quarterdeck.journal.search import Hits, Search
+from quarterdeck.journal.base import Journal
+from quarterdeck.journal.retention import plan
 from quarterdeck.journal.sqlite.search import SearchIndex
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import DeleteSession
+from quarterdeck.protocol.retention import Plan, Retention
+from quarterdeck.protocol.search import Hits, Search
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.runtime.duties import Duty, alone
 from quarterdeck.runtime.tasks import background_tasks
 
 log = logging.getLogger(__name__)
@@ -86,12 +95,12 @@ class HistoryService:
         return cls(hub, journal, index, retention=retention, config_dir=config_dir)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self, duty: Duty = alone) -> AsyncIterator[None]:
         """Maintain the index and apply the retention rule while the block runs."""
         try:
             async with background_tasks() as tasks:
                 tasks.start_soon(self._fill)
-                tasks.start_soon(self._keep)
+                tasks.start_soon(duty, "retention", self._keep)
                 yield
         finally:
             with anyio.CancelScope(shield=True):
@@ -182,6 +191,8 @@ class HistoryService:
                 continue
             try:
                 gone = await self.let_go()
+            except StaleLease:
+                raise  # another hub applies the rule
             except QuarterdeckError as error:
                 log.error("cannot delete old sessions: %s", error)
             else:

@@ -7,8 +7,7 @@ nothing of lines. Results of tools are left out: they are mostly files and logs.
 from __future__ import annotations
 
 from quarterdeck.history.story import moment_of, prompt_body
-from quarterdeck.journal.search import Text, TextKind
-from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.search import Text
 from quarterdeck.protocol.events import (
     IMPORTED,
     AskOpened,
@@ -18,6 +17,8 @@ from quarterdeck.protocol.events import (
     Said,
     TurnEnded,
 )
+from quarterdeck.protocol.search import TextKind
+from quarterdeck.protocol.stored import Stored
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import TextBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, User

@@ -1,36 +1,54 @@
-"""What a front may ask of the hub: one small protocol.
+"""The hub's API: what fronts may ask of the hub, and the types that it gives back.
 
-Fronts (HTTP, chat, terminal) know this and the words of `domain`, and nothing else of the hub.
+Fronts (HTTP, chat, terminal) know this, `protocol` and the libraries below, and nothing else of the
+hub, its journal and its policy. An import rule holds them to it. `HubApi` is the hub; the services
+beside it (worktrees, reviews, CLIs on disk) are named here, and are the only ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from quarterdeck.domain.structs import Value
-from quarterdeck.journal.base import Follower, Stored
-from quarterdeck.journal.usage import UsageBy, UsageReport
-from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.hub.call_record import CallRecord as CallRecord
+from quarterdeck.hub.checkpoints import read_checkpoints as read_checkpoints
+from quarterdeck.hub.cli_access import CliAccess as CliAccess
+from quarterdeck.hub.cli_sessions import CliSessions as CliSessions
+from quarterdeck.hub.cli_tokens import session_of as session_of
+from quarterdeck.hub.fleet import Fleet as Fleet
+from quarterdeck.hub.fleet import PeerAway as PeerAway
+from quarterdeck.hub.fleet import acting as acting
+from quarterdeck.hub.live import Live as Live
+from quarterdeck.hub.permissions.policy_texts import PolicyFileText as PolicyFileText
+from quarterdeck.hub.permissions.service import PolicyService as PolicyService
+from quarterdeck.hub.permissions.service import PolicyView as PolicyView
+from quarterdeck.hub.permissions.service import Question as Question
+from quarterdeck.hub.permissions.tool_calls import rule_on_agent as rule_on_agent
+from quarterdeck.hub.permissions.tool_calls import rule_on_person as rule_on_person
+from quarterdeck.hub.permissions.trials import PolicyChecked as PolicyChecked
+from quarterdeck.hub.reviews import Act as Act
+from quarterdeck.hub.reviews import ReviewService as ReviewService
+from quarterdeck.hub.rewinds import goes_back_in_place as goes_back_in_place
+from quarterdeck.hub.workers import Workers as Workers
+from quarterdeck.hub.worktrees import TEXT_LIMIT as TEXT_LIMIT
+from quarterdeck.hub.worktrees import WorktreeService as WorktreeService
+from quarterdeck.journal.base import Follower as Follower
+from quarterdeck.journal.base import Sharing as Sharing
+from quarterdeck.journal.ownership import HubPlace as HubPlace
+from quarterdeck.journal.ownership import Owner as Owner
+from quarterdeck.policy.decide import Rules as Rules
+from quarterdeck.policy.decide import Verdict as Verdict
+from quarterdeck.policy.explain import Explanation as Explanation
+from quarterdeck.policy.grants import Grant as Grant
+from quarterdeck.policy.replay import Replay as Replay
+from quarterdeck.policy.specifiers import Behavior as Behavior
+from quarterdeck.policy.suggest import LEAST as LEAST
+from quarterdeck.policy.suggest import Suggestion as Suggestion
 from quarterdeck.protocol.commands import AnyCommand, Outcome
-from quarterdeck.protocol.views import Deltas as Deltas
-from quarterdeck.protocol.views import MachineView as MachineView
-
-if TYPE_CHECKING:
-    from quarterdeck.hub.permissions.service import PolicyService
-    from quarterdeck.hub.workers import Workers
-
-
-class Piece(Value):
-    """A line of a CLI that is not journalled: a piece of a message that is being generated."""
-
-    session: str
-    run: str
-    number: int
-    """Counts the lines of its run, as `Said` does."""
-    after: int
-    """The number of the last journalled line before it."""
-    line: bytes
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.usage import UsageBy, UsageReport
+from quarterdeck.protocol.views import AskView, Deltas, MachineView, Piece
 
 
 class HubApi(Protocol):
@@ -43,6 +61,9 @@ class HubApi(Protocol):
     @property
     def position(self) -> int:
         """The position of the last event; 0 when there is none."""
+
+    async def reaches(self, position: int) -> bool:
+        """Whether the journal has come to this position, also by another hub."""
 
     @property
     def policy(self) -> PolicyService:
@@ -83,9 +104,17 @@ class HubApi(Protocol):
         """
 
     async def audit(
-        self, *, session: str | None = None, after: int = 0, limit: int = 1000
+        self,
+        *,
+        session: str | None = None,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 1000,
     ) -> list[Stored]:
-        """Who or what let each call pass, or did not, in the order in which it happened."""
+        """Who or what let each call pass, or did not, in the order in which it happened.
+
+        With `before` the entries before that position, the newest first.
+        """
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

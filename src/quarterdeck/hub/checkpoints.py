@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import NotFound
-from quarterdeck.journal.base import Stored
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.stored import Stored
 from quarterdeck.protocol.views import Checkpoint
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.messages import Assistant

@@ -17,9 +17,9 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.hub.cli_tokens import ROOT, token_id
 from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.session import Session
-from quarterdeck.journal.chain import ACCESS
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.audit import ACCESS
 from quarterdeck.protocol.events import Noted
+from quarterdeck.protocol.session_view import SessionView
 
 log = logging.getLogger(__name__)
 
@@ -39,17 +39,22 @@ class CliTokenView(Value):
 
 
 class CliAccess:
-    """The tokens of dialling CLIs. `view` and `find` give a session; they raise `NotFound`."""
+    """The tokens of dialling CLIs. `view` and `find` give a session; they raise `NotFound`.
+
+    `record` keeps a note that is about no session.
+    """
 
     def __init__(
         self,
         clis: InboundClis,
         view: Callable[[str], Awaitable[SessionView]],
         find: Callable[[str], Awaitable[Session]],
+        record: Callable[[Noted], Awaitable[None]],
     ) -> None:
         self._clis = clis
         self._view = view
         self._find = find
+        self._record = record
 
     async def tokens(self) -> list[CliTokenView]:
         """The tokens that were used, oldest first; those of deleted sessions are left out."""
@@ -81,16 +86,23 @@ class CliAccess:
             except JournalError as error:  # it is revoked all the same
                 log.error("session %s: not in its audit log: %s", session, error)
 
-    async def note(self, session: str, text: str) -> None:
+    async def note(self, session: str, text: str, *, by: str = "", about: str = "") -> None:
         """Write into a session's audit log that access to it was given, used or taken back.
 
-        Raises `NotFound`.
+        Without a session: what a person has changed for the whole hub. Raises `NotFound`.
         """
-        await (await self._find(session)).record(Noted(level=ACCESS, text=text))
+        entry = Noted(level=ACCESS, text=text, by=by, about=about)
+        if session:
+            await (await self._find(session)).record(entry)
+        else:
+            await self._record(entry)
 
     async def _revoked(self, session: str, by: str) -> None:
         self._clis.cut(session)
-        if session != ROOT:
+        if session == ROOT:
+            text = f"The token of CLIs that begin a session was revoked by {by}."
+            await self._record(Noted(level=ACCESS, text=text, by=by, about="token"))
+        else:
             with suppress(NotFound):  # deleted meanwhile
                 text = f"The token of its CLI was revoked by {by}."
                 await (await self._find(session)).record(Noted(level=ACCESS, text=text))

@@ -25,3 +25,12 @@ class CliSessions:
         """The newest ones. Raises `Conflict` with the machine's code, or `LinkError`."""
         wanted = SeeCliSessions(limit=limit, directory=directory)
         return await self._requests.run(machine, wanted, CliSessionsOnDisk, seconds=SECONDS)
+
+    async def newest(self, machine: str, directory: str, config: str | None) -> str | None:
+        """The newest conversation in a folder, if there is one. Raises as `on_disk`.
+
+        `config` is the folder in which the CLI keeps them, if that is not where it always is.
+        """
+        wanted = SeeCliSessions(limit=1, directory=directory, worktrees=False, config=config)
+        found = await self._requests.run(machine, wanted, CliSessionsOnDisk, seconds=SECONDS)
+        return found.sessions[0].cli_session if found.sessions else None

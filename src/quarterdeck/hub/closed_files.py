@@ -18,12 +18,12 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.hub.permissions.context import facts_of, place_of
-from quarterdeck.hub.permissions.modes import DEFAULT
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.journal.views import SessionView
 from quarterdeck.policy.decide import Behavior, Call, Rules, decide
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.presets import preset
+from quarterdeck.protocol.modes import DEFAULT
+from quarterdeck.protocol.session_view import SessionView
 
 AT_ONCE = 20
 """Paths that are judged without a thread: each takes a tenth of a millisecond."""

@@ -6,12 +6,9 @@ deltas is `live`'s business.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
-from msgspec.structs import replace
 
-from quarterdeck.hub.api import Deltas
+from quarterdeck.protocol.views import Deltas
 from quarterdeck.wire.messages import StreamEvent
 from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
 
@@ -96,21 +93,3 @@ class DeltaReader:
             block=block,
             thinking=thinking,
         )
-
-
-def merged(pieces: Iterable[Deltas]) -> list[Deltas]:
-    """Neighbours of one block as one piece."""
-    made: list[Deltas] = []
-    texts: list[str] = []
-    last: tuple[str, str, int, bool] | None = None
-    for piece in pieces:
-        block = (piece.session, piece.message, piece.block, piece.thinking)
-        if block != last:
-            if len(texts) > 1:
-                made[-1] = replace(made[-1], text="".join(texts))
-            made.append(piece)
-            texts, last = [], block
-        texts.append(piece.text)
-    if len(texts) > 1:
-        made[-1] = replace(made[-1], text="".join(texts))
-    return made

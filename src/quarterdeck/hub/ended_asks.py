@@ -8,8 +8,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from quarterdeck.journal.base import AskRecord, Overview
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import AskWithdrawn, RunEnded
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.views import AskView
 
 

@@ -33,10 +33,10 @@ from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.runners import address_of
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.accept import CliEndpoint, LinkAccess
-from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
 from quarterdeck.links.websocket.held import HeldSocket
 from quarterdeck.links.websocket.link import FIRST_SECONDS, WebSocketLink
 from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.runtime.asgi import Receive, Scope, Send, header, path_of
 from quarterdeck.wire.line_reader import LineReader, OversizedLine
 from quarterdeck.wire.outbound import UpdateEnvironment
 
@@ -164,6 +164,8 @@ class InboundClis:
         """Connections at `/` for which a session will begin if they stay."""
         self._sent_away: list[_Away] = []
         self._endpoint = CliEndpoint(self._door)
+        self.elsewhere: Callable[[str], Awaitable[str | None]] | None = None
+        """With several hubs: the session whose CLI dialled `/` elsewhere, and said this message."""
         self._tasks: TaskGroup | None = None
 
     def change_secret(self, secret: bytes) -> None:
@@ -258,6 +260,8 @@ class InboundClis:
             if not self._bears(scope, "/"):
                 return scope
             found = self._back(scope)
+            if found is None and back and self.elsewhere is not None:
+                found = await self.elsewhere(header(scope, b"x-last-request-id") or "")
             if found is None and back and self._away():
                 return scope
             if found is None and not self._may_begin():

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from quarterdeck.domain.secrets import mask_tokens, mask_tokens_in
-from quarterdeck.hub.api import Deltas, Piece
+from quarterdeck.protocol.views import Deltas, Piece
 
 Listener = Callable[[Deltas], None]
 PieceListener = Callable[[Piece], None]
@@ -25,6 +25,9 @@ class Live:
         self._count = 0
         self._piece_listeners: dict[int, PieceListener] = {}
         self._so_far: dict[str, dict[tuple[str, int, bool], list[str]]] = {}
+        self._near_listeners: dict[int, tuple[Listener, Callable[[str], None]]] = {}
+        self._far: set[str] = set()
+        """The sessions of other hubs."""
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Have `listener` called with each delta; call what is given back to have it end."""
@@ -40,6 +43,16 @@ class Live:
         self._piece_listeners[number] = listener
         return lambda: self._piece_listeners.pop(number, None) and None
 
+    def listen_near(self, listener: Listener, whole: Callable[[str], None]) -> Callable[[], None]:
+        """The deltas of this hub's own sessions, for other hubs; `whole`: a message is whole."""
+        for session in self._so_far.keys() - self._far:
+            for delta in self.so_far(session):
+                listener(delta)
+        self._count += 1
+        number = self._count
+        self._near_listeners[number] = (listener, whole)
+        return lambda: self._near_listeners.pop(number, None) and None
+
     @property
     def pieces_wanted(self) -> bool:
         """Whether anybody listens to pieces: nearly every line of a CLI is one."""
@@ -53,18 +66,28 @@ class Live:
         for listener in tuple(self._piece_listeners.values()):
             listener(piece)
 
-    def add(self, delta: Deltas) -> None:
-        """A delta came. A token of the hub is masked where it is whole in one delta."""
+    def add(self, delta: Deltas, *, far: bool = False) -> None:
+        """A delta came, or (`far`) was sent by the hub that owns its session.
+
+        A token of the hub is masked where it is whole in one delta.
+        """
         if (text := mask_tokens(delta.text)) is not delta.text:
             delta = replace(delta, text=text)
         texts = self._so_far.setdefault(delta.session, {})
         texts.setdefault((delta.message, delta.block, delta.thinking), []).append(delta.text)
         for listener in tuple(self._listeners.values()):
             listener(delta)
+        (self._far.add if far else self._far.discard)(delta.session)
+        if not far:
+            for listener, _ in tuple(self._near_listeners.values()):
+                listener(delta)
 
-    def superseded(self, session: str) -> None:
+    def superseded(self, session: str, *, far: bool = False) -> None:
         """A whole message of the session is on its way into the journal, or its turn is over."""
-        self._so_far.pop(session, None)
+        if self._so_far.pop(session, None) is not None and not far:
+            for _, whole in tuple(self._near_listeners.values()):
+                whole(session)
+        self._far.discard(session)
 
     def so_far(self, session: str) -> tuple[Deltas, ...]:
         """What has come of the messages that are not whole yet."""

@@ -41,8 +41,14 @@ class LoadedSessions:
         return self._alive.get(id_)
 
     def keep(self, session: Session) -> Session:
-        """Keep a session in memory. If there is one with its id, that one is kept and returned."""
-        session = self._alive.setdefault(session.id, session)
+        """Keep a session in memory. If there is one with its id, that one is kept and returned.
+
+        One that another hub has taken for good is not kept again.
+        """
+        known = self._alive.get(session.id)
+        if known is not None and not known.disowned:
+            session = known
+        self._alive[session.id] = session
         self._kept[session.id] = session
         return session
 

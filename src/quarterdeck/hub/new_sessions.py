@@ -1,7 +1,8 @@
 """What is checked and looked up before a session is created. Below `hub`.
 
 Owns which conversation of the CLI a new session goes on with, and which members of a spec need
-another one. The newest conversation of a folder is found on the hub's own machine only.
+another one. The newest conversation of a folder is looked for on the machine of the session: on the
+hub's own disk, or by the runner of another machine.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from quarterdeck.claude.launch import SIMPLE, is_simple
+from quarterdeck.claude.forced_settings import SIMPLE, is_simple
 from quarterdeck.domain.errors import NotFound, UsageError
-from quarterdeck.hub.runners import LOCAL
+from quarterdeck.hub.cli_sessions import CliSessions
+from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.launch_members import BYPASS, bypassing
+from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.transcripts.catalogue import list_sessions
+from quarterdeck.transcripts.layout import config_dir_of
 
 
 def check_new(spec: SessionSpec) -> None:
-    """Refuse a subagent that would do more than its session may, and a CLI that calls no hooks.
+    """Refuse a mode or a subagent that would do more than its session may, and a CLI without hooks.
 
     It is no check of every spec: a person may take back the leave to skip permissions later.
     """
@@ -29,16 +33,23 @@ def check_new(spec: SessionSpec) -> None:
             f"env: with {SIMPLE} the CLI calls no hooks, and rules would not hold for what it"
             " allows by itself"
         )
+    if spec.mode == BYPASS and not spec.skip_permissions:
+        raise UsageError(
+            f"mode: {BYPASS} needs skip_permissions as well (--dangerously-skip-permissions)"
+        )
     if not spec.skip_permissions and (names := bypassing(spec.subagents)):
         raise UsageError(f"subagents: {names[0][:100]!r}: {BYPASS} needs skip_permissions as well")
 
 
-async def origin_of(command: CreateSession, spec: SessionSpec) -> Origin:
-    """Where a new session takes its conversation from. Raises `UsageError`, `NotFound`."""
+async def origin_of(command: CreateSession, spec: SessionSpec, requests: MachineRequests) -> Origin:
+    """Where a new session takes its conversation from.
+
+    Raises `UsageError`, `NotFound`, and `Conflict` or `LinkError` of another machine.
+    """
     if command.cli_latest:
         if command.cli_session is not None:
             raise UsageError("cli_latest and cli_session cannot be combined")
-        return Origin(cli_session=await _latest(spec), fork=command.cli_fork)
+        return Origin(cli_session=await _latest(spec, requests), fork=command.cli_fork)
     if command.cli_session is None and (command.cli_fork or command.cli_at is not None):
         raise UsageError("cli_fork and cli_at need cli_session")
     return Origin(
@@ -48,15 +59,15 @@ async def origin_of(command: CreateSession, spec: SessionSpec) -> Origin:
     )
 
 
-async def _latest(spec: SessionSpec) -> str:
-    if (spec.machine or LOCAL) != LOCAL:
-        raise UsageError(
-            "cli_latest: the conversations of another machine are not known here; name one with"
-            " cli_session"
-        )
+async def _latest(spec: SessionSpec, requests: MachineRequests) -> str:
     if spec.worktree is not None:
         raise UsageError("cli_latest: a new worktree has no conversation yet")
-    found = await to_thread.run_sync(_find, spec.directory, spec.env.get("CLAUDE_CONFIG_DIR"))
+    config = config_dir_of(spec.env)
+    machine = spec.machine or LOCAL
+    if machine == LOCAL:
+        found = await to_thread.run_sync(_find, spec.directory, config)
+    else:
+        found = await CliSessions(requests).newest(machine, spec.directory, config)
     if found is None:
         raise NotFound("conversation in", spec.directory)
     return found

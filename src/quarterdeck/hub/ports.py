@@ -12,18 +12,9 @@ from typing import Protocol
 from msgspec import Raw
 
 from quarterdeck.domain.exits import Exit
-from quarterdeck.protocol.runner_frames import Connection, Recall
+from quarterdeck.protocol.runner_frames import Connection, ProgramAct, Recall
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-
-DIALLED = "dialled"
-"""The machine of a run whose CLI dialled the hub itself: which machine that is, is unknown."""
-
-
-PROGRAM = "program"
-"""The machine of a run that a program has started by itself, with `quarterdeck-claude`."""
-UNMANAGED = frozenset({DIALLED, PROGRAM})
-"""Machines on which the hub can start nothing."""
 
 
 class RunEnd(Exit):
@@ -96,6 +87,9 @@ class RunOwner(Protocol):
 
     async def run_found(self, run: str) -> None:
         """The link to it is back, and no line was lost."""
+
+    async def run_acted(self, run: str, act: ProgramAct, by: str) -> None:
+        """Its program has asked something of it, or a hook of the program has decided something."""
 
     async def run_answered(self, run: str, request_id: str, response: Raw, by: str) -> bool:
         """Its program has answered a permission request. False: it is not open yet."""

@@ -25,15 +25,8 @@ from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.ids import is_id
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.run_sockets import Gone, NumberedPort, Wire, bearer, next_frame, not_here
-from quarterdeck.hub.runners import (
-    BAD_FRAME,
-    FORBIDDEN,
-    LOCAL,
-    REPLACED,
-    TRY_AGAIN,
-    address_of,
-)
-from quarterdeck.links.websocket.asgi import Receive, Scope, Send
+from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, REPLACED, TRY_AGAIN, address_of
+from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
@@ -41,6 +34,7 @@ from quarterdeck.protocol.runner_frames import (
     Gap,
     Lines,
     Program,
+    ProgramAct,
     ProgramAnswer,
     Recall,
     RunnerHeader,
@@ -49,6 +43,7 @@ from quarterdeck.protocol.runner_frames import (
     Written,
     program_session,
 )
+from quarterdeck.runtime.asgi import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -263,6 +258,8 @@ class Programs:
                 port.written(upto)
             case ProgramAnswer(request_id=request_id, response=response):
                 await self._answer(port, owner, request_id, response)
+            case ProgramAct():
+                await owner.run_acted(port.run, header, port.by)
             case Gap():
                 pass  # only deltas were given up, and nobody would have kept them
             case Ended():

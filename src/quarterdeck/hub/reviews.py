@@ -15,7 +15,6 @@ from quarterdeck.domain.errors import Conflict, Forbidden
 from quarterdeck.hub.closed_files import ClosedFiles
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.worktrees import Worker, folder_of, machine_of, repository_of
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import FolderChanged
 from quarterdeck.protocol.machine_requests import (
     Against,
@@ -34,9 +33,13 @@ from quarterdeck.protocol.machine_requests import (
     SeeFileChange,
     SeenFile,
     SeeRemote,
+    SeeToolOutput,
     StageFiles,
+    ToolOutput,
 )
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import is_agent
+from quarterdeck.transcripts.layout import config_dir_of
 
 LOGGED_PATHS = 200
 """Paths that an event names."""
@@ -60,6 +63,11 @@ class ReviewService(Protocol):
 
     async def read(self, session: str, path: str) -> SeenFile:
         """What is in a file."""
+
+    async def tool_output(
+        self, session: str, cli_session: str, name: str, *, offset: int = 0
+    ) -> ToolOutput:
+        """Output that the CLI stored in a file."""
 
     async def find(self, session: str, text: str, *, contents: bool) -> Found:
         """Where a text is."""
@@ -124,6 +132,20 @@ class Reviews:
         # By its real path too: a folder on the way may be a link.
         await self._refuse_closed(view, [seen.path])
         return seen
+
+    async def tool_output(
+        self, session: str, cli_session: str, name: str, *, offset: int = 0
+    ) -> ToolOutput:
+        """A part of an output that the session's CLI stored in a file of its own."""
+        view = (await self._find(session)).view
+        wanted = SeeToolOutput(
+            directory=folder_of(view),
+            cli_session=cli_session,
+            name=name,
+            offset=offset,
+            config=config_dir_of(view.spec.env),
+        )
+        return await self._requests.run(machine_of(view), wanted, ToolOutput)
 
     async def find(self, session: str, text: str, *, contents: bool) -> Found:
         """Where a text is in the session's folder; lines of closed files are left out."""

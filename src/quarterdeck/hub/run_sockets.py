@@ -11,7 +11,6 @@ import asyncio
 import anyio
 import msgspec
 
-from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header
 from quarterdeck.protocol.runner_frames import (
     Ack,
     Header,
@@ -20,6 +19,7 @@ from quarterdeck.protocol.runner_frames import (
     frame,
     read_runner_frame,
 )
+from quarterdeck.runtime.asgi import Receive, Scope, Send, header
 
 CLOSE_SECONDS = 2.0
 ACK_SECONDS = 0.25

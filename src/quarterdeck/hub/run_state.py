@@ -3,7 +3,7 @@
 Owns the state of a run: the protocol's peer, the open questions, modes, turns, status, meter, watch
 and the memory of the permission gate. `evolve` is the only way in. The live run calls it with each
 event as it is made, and a hub that was restarted calls it with the same events from the journal: so
-both have the same state. It decides nothing: `run` does, from this state.
+both have the same state. It decides nothing: `decisions` does, from this state.
 
 A piece of text (a stream event) is no event of the journal, and not part of this state, with two
 exceptions that are lower bounds after a restart: the numbers of the meter, and the time of the last
@@ -26,7 +26,6 @@ from quarterdeck.hub.permissions.answers import reply_to
 from quarterdeck.hub.permissions.edits import Edit, edited_call
 from quarterdeck.hub.permissions.gate import Earlier, PermissionGate
 from quarterdeck.hub.permissions.open_asks import OpenAsks
-from quarterdeck.hub.ports import DIALLED, PROGRAM
 from quarterdeck.hub.status import StatusTracker
 from quarterdeck.hub.supervision.meter import Meter
 from quarterdeck.hub.supervision.watchdog import UNSTOPPABLE, Watch
@@ -48,6 +47,7 @@ from quarterdeck.protocol.events import (
     LinkLost,
     Metered,
     PeerPrompted,
+    ProgramActed,
     PromptSent,
     RateLimited,
     Recalled,
@@ -64,6 +64,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.holds import Holds
+from quarterdeck.protocol.machines import DIALLED, PROGRAM
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
@@ -71,7 +72,7 @@ from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Initialize, Interrupt
 from quarterdeck.wire.control import ControlRequest
 from quarterdeck.wire.exchange import Answered, RecentIds
-from quarterdeck.wire.messages import Assistant, Result, User
+from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
 from quarterdeck.wire.outbound import Answer as WireAnswer
 from quarterdeck.wire.outbound import Prompt, Request
 from quarterdeck.wire.peer import Asked, Peer, RequestEnded, Withdrawn
@@ -102,6 +103,8 @@ class LineReport(msgspec.Struct, kw_only=True, gc=False):
     """What was known of the calls that the CLI asks about, by request."""
     modes: dict[str, str] = msgspec.field(default_factory=dict)
     """The modes of the calls that hooks show, by request."""
+    answers: list[bytes] = msgspec.field(default_factory=list)
+    """The lines with which the protocol itself answers."""
     tool_calls: int = 0
     """The tool calls of the turn before the line."""
 
@@ -119,7 +122,7 @@ class RunState:
         """The highest number of a line for the CLI."""
         self.greeting = False
         """Whether `initialize` has been sent. It need not be the first line: people are fast."""
-        self.peer = Peer(bypass_allowed=spec.skip_permissions, resumable=True)
+        self.peer = self.new_peer(bypass_allowed=spec.skip_permissions)
         self.asks = OpenAsks()
         self.asked_at: dict[str, int] = {}
         """When the CLI asked about each call that it waits for, in ms, by request."""
@@ -131,9 +134,9 @@ class RunState:
         self.meter = Meter()
         self.watch = Watch()
         self.heard = RecentIds(REMEMBERED_MESSAGES)
+        """The last messages of the conversation that the CLI said, or that were recalled."""
         self.peers = RecentIds(REMEMBERED)
         """The prompts of other sessions that are recorded."""
-        """The last messages of the conversation that the CLI said, or that were recalled."""
         self.holds = Holds()
         """What the session's view says that holds; set from there on a restart."""
         self.dialled = False
@@ -149,23 +152,68 @@ class RunState:
         self.sandbox: SandboxStarted | None = None
         """Its sandbox, if that is known."""
 
-    def evolve(self, event: Event, at: int, sent: Message | None = None) -> LineReport | None:
+    def new_peer(self, *, bypass_allowed: bool) -> Peer:
+        """A peer of its CLI. The id of a request follows from the number of its line."""
+        return Peer(
+            bypass_allowed=bypass_allowed,
+            resumable=True,
+            new_id=lambda: f"qd-{self.run}-{self.sent + 1}",
+        )
+
+    # --- what it is ------------------------------------------------------------------------------
+
+    @property
+    def idle(self) -> bool:
+        """Whether a prompt would begin at once."""
+        return self.greeted and self.peer.state is State.READY and not self.peer.turns.busy
+
+    @property
+    def steerable(self) -> bool:
+        """Whether a turn is open that a prompt could be sent into."""
+        return self.greeted and self.peer.turns.busy and not self.link_down
+
+    @property
+    def greeted(self) -> bool:
+        """Whether `initialize` has been answered."""
+        return self.peer.initialized
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is open or a question waits."""
+        return self.peer.turns.busy or self.peer.state is State.WAITING
+
+    @property
+    def link_down(self) -> bool:
+        """Whether its CLI cannot be reached just now."""
+        return self.peer.state is State.DOWN
+
+    @property
+    def version(self) -> Version | None:
+        """The CLI's version, once it is known."""
+        return self.peer.version
+
+    # --- the fold --------------------------------------------------------------------------------
+
+    def evolve(self, event: Event, at: int, known: Message | None = None) -> LineReport | None:
         """Take an event, at a time in ms. For a line of the CLI: a report of what it changed.
 
-        `sent` is what a line for the CLI says, where that is known without decoding it.
+        `known` is what the line of the event says, where that is known without decoding it.
         """
         match event:
             case Said(run=self.run, number=number, line=line):
-                return self.evolve_line(number, codec.from_cli(bytes(line)), at)
+                return self._line(number, known or codec.from_cli(bytes(line)), at)
             case SaidBroken(run=self.run, number=number, text=text):
-                return self.evolve_line(number, codec.from_cli(text.encode()), at)
+                return self._line(number, known or codec.from_cli(text.encode()), at)
             case Recalled(run=self.run, line=line):
                 return self._recalled(codec.from_cli(bytes(line)))
             case Sent(run=self.run):
-                self._sent(event, at, sent)
+                self._sent(event, at, known)
             case SandboxStarted(run=self.run):
                 self.sandbox = event
-            case SandboxConnection(run=self.run, number=number):
+            case (
+                SandboxConnection(run=self.run, number=number)
+                | ProgramActed(run=self.run, number=number)
+            ):
                 self.said = max(self.said, number)
             case RunStarting() | RunStarted() | LinkLost() | LinkFound() if event.run == self.run:
                 self._moved(event, at)
@@ -199,8 +247,14 @@ class RunState:
 
     # --- what the CLI says -----------------------------------------------------------------------
 
-    def evolve_line(self, number: int, message: Message, at: int) -> LineReport:
-        """Take a decoded line of the CLI. One whose uuid is known changes only the count."""
+    def evolve_piece(self, message: StreamEvent, at: int) -> None:
+        """Take a piece of a message, which is no event of the journal."""
+        self.watch.receive(message, at)
+        self.lost_turn.settled()
+        self.meter.receive(message)
+
+    def _line(self, number: int, message: Message, at: int) -> LineReport:
+        """A line of the CLI. One whose uuid is known changes only the count."""
         self.said = max(self.said, number)
         report = LineReport(
             message=message,
@@ -232,6 +286,7 @@ class RunState:
         self.meter.receive(message)
         if isinstance(message, Result):
             self.stopped_at = 0
+        report.answers = self.peer.lines_to_send()
         return report
 
     def _requested(self, message: ControlRequest, report: LineReport, at: int) -> None:
@@ -293,7 +348,7 @@ class RunState:
         match event:
             case RunStarting(mode=mode, skip_permissions=skip):
                 started = replace(self.spec, mode=mode, skip_permissions=skip)
-                self.peer = Peer(bypass_allowed=skip, resumable=True)
+                self.peer = self.new_peer(bypass_allowed=skip)
                 self.switches = Switches.of(started)
                 self.gate.started_with_bypass = skip
                 self.gate.wrote_before(event.written)

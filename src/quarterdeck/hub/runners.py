@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 import msgspec
 
 from quarterdeck.domain.addresses import is_loopback
-from quarterdeck.domain.errors import JournalError, LaunchError, NotFound
+from quarterdeck.domain.errors import JournalError, LaunchError, NotFound, StaleFence
 from quarterdeck.domain.ids import new_id
-from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.run_sockets import Gone, NumberedPort, Wire, bearer, next_frame, not_here
-from quarterdeck.links.websocket.asgi import Receive, Scope, Send, path_of
 from quarterdeck.policy.facts import Private
+from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.runner_frames import (
     EARLIER,
     PROTOCOL,
@@ -38,6 +37,7 @@ from quarterdeck.protocol.runner_frames import (
     Refused,
     Reply,
     RunnerHeader,
+    RunReport,
     Start,
     Started,
     Stop,
@@ -55,10 +55,14 @@ from quarterdeck.protocol.sandbox import (
     old_runner_report,
 )
 from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.views import MachineView
+from quarterdeck.runtime.asgi import Receive, Scope, Send, path_of
 
 log = logging.getLogger(__name__)
 
 BAD_FRAME, REPLACED, FORBIDDEN = 4400, 4409, 4403
+MOVED = 4410
+"""Another hub has the machine: the runner dials again, and is right wherever it arrives."""
 TRY_AGAIN = 1013
 """What it said could not be journalled: it keeps that, and says it again."""
 USUAL_PLACE = "~/.local/share/quarterdeck"
@@ -66,8 +70,6 @@ MOST_CLOSED = 16
 """So many folders a runner may close to agents: each is compared with each call."""
 LOST_REASON = "The connection to its machine was lost."
 REFUSED_REASON = "The access of its machine was taken back, or has run out."
-LOCAL = "local"
-"""What the hub's own machine is called when nobody gave it another name."""
 
 
 class _Port(NumberedPort):
@@ -120,6 +122,12 @@ class Runners:
         self._ports: dict[str, _Port] = {}
         self._starting: dict[str, tuple[str, Start]] = {}
         self._hub = new_id()
+        self.local = LOCAL
+        """The name of the hub's own machine."""
+        self.claim: Callable[[str], Awaitable[None]] | None = None
+        """With several hubs: has the sessions of a machine in memory, before it is compared."""
+        self.is_journalled: Callable[[str, RunReport], Awaitable[bool]] | None = None
+        """With several hubs: whether the journal has a run that is not in memory."""
         self.requests = MachineRequests(self.send, self._hello_of)
 
     # --- for the sessions ----------------------------------------------------------------------
@@ -137,8 +145,8 @@ class Runners:
 
         Raises `NotFound`, or `LaunchError` if the machine cannot make the sandbox that must be.
         """
-        machine = spec.machine or LOCAL
-        if machine != LOCAL and machine not in self._machines:
+        machine = spec.machine or self.local
+        if machine != self.local and machine not in self._machines:
             raise NotFound("machine", machine)
         # An older runner refuses a spec with members that it does not know.
         spec = msgspec.structs.replace(spec, sandbox=None, sandbox_options=None)
@@ -177,6 +185,10 @@ class Runners:
         hello = self._hello_of(machine)
         return hello is not None and what in hello.can
 
+    def connected(self, machine: str) -> bool:
+        """Whether the runner of a machine is connected to this hub."""
+        return self._hello_of(machine) is not None
+
     def _hello_of(self, machine: str) -> Hello | None:
         found = self._machines.get(machine)
         return found.hello if found is not None and found.wire is not None else None
@@ -198,6 +210,20 @@ class Runners:
         self._starting.pop(port.run, None)
         if self._ports.pop(port.run, None) is not None:
             self.send(port.machine, Forget(run=port.run))
+
+    def disown(self, name: str) -> None:
+        """Another hub has this machine: forget its runs, tell them nothing, close the sockets."""
+        for port in [port for port in self._ports.values() if port.machine == name]:
+            del self._ports[port.run]
+            self._starting.pop(port.run, None)
+            if port.wire is not None:
+                port.wire.close(MOVED)
+                port.wire = None
+        machine = self._machines.get(name)
+        if machine is not None and machine.wire is not None:
+            machine.wire.close(MOVED)
+            machine.wire = None
+            self.requests.lost(name)
 
     def machines(self) -> list[MachineView]:
         """The machines that have ever said hello to this hub."""
@@ -223,7 +249,7 @@ class Runners:
         if address is None:
             return None
         if is_loopback(address):
-            return LOCAL
+            return self.local
         there = (m.name for m in self._machines.values() if m.wire and m.address == address)
         return next(there, None)
 
@@ -258,6 +284,9 @@ class Runners:
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 log.warning("a runner sent a frame that is none: %s", error)
                 await wire.end(BAD_FRAME)
+            except StaleFence as error:
+                log.info("a runner is told to dial again: %s", error)
+                await wire.end(MOVED)
             except JournalError as error:
                 log.error("what a runner said is not journalled, and not acknowledged: %s", error)
                 await wire.end(TRY_AGAIN)
@@ -273,15 +302,22 @@ class Runners:
             # A token is for one machine: with it nobody poses as another one.
             raise msgspec.DecodeError(f"a token for {name!r}, and a runner of {hello.machine!r}")
         machine = self._machines.setdefault(hello.machine, _Machine(hello.machine))
+        if self.claim is not None:
+            await self.claim(hello.machine)
+            await self._check_known(hello)
         if machine.wire is not None:
             machine.wire.close(REPLACED)
         machine.wire, machine.hello, machine.address = wire, hello, address
         machine.since = int(time.time() * 1000)
         wire.put(Welcome(hub=self._hub, protocol=PROTOCOL))
-        await self._compare(hello)
+        gone = await self._compare(hello)
+        if self.claim is None:
+            await self._end_gone(gone)
         try:
             while True:
                 header, lines = await next_frame(receive)
+                if self.claim is not None:
+                    await self._end_gone(gone)
                 match header:
                     case Refused(run=run, reason=reason):
                         await self._refused(name, run, reason)
@@ -308,8 +344,23 @@ class Runners:
             await owner.run_ended(run, RunEnd(reason=reason))
         self._starting.pop(run, None)
 
-    async def _compare(self, hello: Hello) -> None:
-        """Set right what the machine has and what we think that it has."""
+    async def _check_known(self, hello: Hello) -> None:
+        """Raise `StaleFence` if the journal has a run of a machine that is not in memory.
+
+        To end it would lose what it has said. The machine dials again, and is then taken anew.
+        """
+        for report in hello.runs:
+            if report.run in self._ports or self.is_journalled is None:
+                continue
+            if await self.is_journalled(hello.machine, report):
+                raise StaleFence(f"run {report.run} of the machine {hello.machine}")
+
+    async def _compare(self, hello: Hello) -> list[_Port]:
+        """Set right what the machine has and what we think that it has. Gives what is gone there.
+
+        With several hubs that holds only if the runner has heard our Welcome: this may be its hello
+        of long ago, in the socket of a hub that stood still, and the run one of another hub since.
+        """
         theirs = {report.run for report in hello.runs}
         mine = [port for port in self._ports.values() if port.machine == hello.machine]
         # All of this is found before anything is waited for: what comes meanwhile is not gone.
@@ -325,15 +376,24 @@ class Runners:
             if port.stopping is not None and port not in gone:
                 self.send(hello.machine, port.stopping)
         for run in theirs - {port.run for port in mine}:
+            log.warning(
+                "the machine %s has the run %s, which is no run: it is ended", hello.machine, run
+            )
             self.send(hello.machine, Stop(run=run, force=True))
             self.send(hello.machine, Forget(run=run))
         for run, reason in refused.items():
             await self._refused(hello.machine, run, reason)
-        for port in gone:
+        return gone
+
+    async def _end_gone(self, gone: list[_Port]) -> None:
+        """End the runs that their machine does not know, each once."""
+        while gone:
+            port = gone[-1]
             owner = self._owner_of(port.run)
             if owner is not None:
                 reason = "Its runner was killed, and the CLI with it."
                 await owner.run_ended(port.run, RunEnd(reason=reason))
+            gone.pop()
 
     async def _serve_run(
         self, name: str, run: str, token: str, wire: Wire, receive: Receive

@@ -1,10 +1,11 @@
-"""One session in the hub's memory: the shell around its events.
+"""One session in the hub's memory: its state, as the journal has it.
 
-Owns the order in which things happen to a session, one at a time: take the lock, look up facts,
-decide, journal, and only then act. Memory never has more than the journal: what cannot be
-journalled has not happened, and memory is then read from the journal again. `run` decides what
-lines mean; `session_commands`, `session_answers` and `session_requests` do what people want;
-`session_process` takes the news of the process. Below are the journal and the machines.
+Owns the lock of a session, its state in memory, and the way to the journal: what is decided is
+folded into the state, journalled, and folded into the view. Memory never has more than the journal:
+what cannot be journalled has not happened, and memory is then read from the journal again. `shell`
+has decisions made and their effects performed. Below are the journal and the machines.
+
+It is long because it also restores a session from the journal, and lets it leave memory.
 """
 
 from __future__ import annotations
@@ -13,34 +14,31 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TypedDict
 
-from msgspec.structs import replace
-
-from quarterdeck.domain.errors import Conflict, JournalError, LaunchError, NotFound
-from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.errors import JournalError, LaunchError, NotFound, StaleFence
 from quarterdeck.domain.structs import Value
+from quarterdeck.hub.decisions.base import State
+from quarterdeck.hub.decisions.starts import spec_of
+from quarterdeck.hub.fleet import Fleet
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.permissions.context import CallQuestion, PolicyContext, Ruling
-from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.hub.ports import DIALLED, PROGRAM, UNMANAGED, Machines, RunEnd, RunPort
+from quarterdeck.hub.ports import Machines, RunEnd, RunPort
 from quarterdeck.hub.resume_gap import ResumeGap
 from quarterdeck.hub.run import Run
+from quarterdeck.hub.run_state import LineReport, RunState
 from quarterdeck.hub.snapshots import SnapshotPace, is_current, restored, snapshot
-from quarterdeck.hub.supervision.supervisor import Actions, Supervisor
+from quarterdeck.hub.supervision.supervisor import Supervisor
 from quarterdeck.hub.waiters import Waiters
-from quarterdeck.journal.base import Journal, Snapshot, Stored
-from quarterdeck.journal.views import PromptView, SessionView, fold
-from quarterdeck.protocol.events import (
-    Event,
-    RunEnded,
-    RunStarting,
-    Sent,
-    SpecChanged,
-    Switched,
-)
-from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
-from quarterdeck.runtime.off_loop import large_turn
+from quarterdeck.journal.base import Journal, Snapshot
+from quarterdeck.journal.views import fold
+from quarterdeck.protocol.events import Event, RunEnded, RunStarting, Sent
+from quarterdeck.protocol.machines import DIALLED, UNMANAGED
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.wire.base import Message
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +46,13 @@ REST_SECONDS = 300.0
 """How long a run is idle before its state leaves memory: to restore it takes a few ms."""
 PAGE = 500
 """Events read at once when a session is restored: others may go on between two pages."""
-LOOK_BACK = 32
-"""How many events are read to find the end of the last run; then so many times more."""
+
+
+class _Conditions(TypedDict, total=False):
+    """What the journal checks before it stores something."""
+
+    after: int
+    claim: str
 
 
 class UnheardEnd(Value):
@@ -57,23 +60,6 @@ class UnheardEnd(Value):
 
     run: str
     end: RunEnd
-
-
-def check_machine(spec: SessionSpec, session: str) -> None:
-    """Raise `Conflict` if no runner can start a CLI: it dialled, from an unknown machine."""
-    if spec.machine == PROGRAM:
-        raise Conflict(
-            "program_ended",
-            f"the agent of {session} belonged to a program on a machine that has no runner here:"
-            " start the program again, or start a runner there before it connects",
-        )
-    if spec.machine == DIALLED:
-        raise Conflict(
-            "dial_again",
-            f"the CLI of {session} dialled from a machine that has no runner here: have it dial"
-            f" again, as `quarterdeck token --cli --session {session}` tells, or start a runner"
-            " there before it dials",
-        )
 
 
 class _InOrder:
@@ -117,8 +103,10 @@ class Session:
         view: SessionView | None = None,
         supervisor: Supervisor | None = None,
         policies: Policies | None = None,
+        fleet: Fleet | None = None,
     ) -> None:
         self.id = id_
+        self.fleet = fleet
         self.policies = policies or Policies()
         self.supervisor = supervisor or Supervisor()
         self.journal = journal
@@ -127,13 +115,18 @@ class Session:
         self._order = asyncio.Lock()
         self._ordered = _InOrder(self._order, self._catch_up, self._check_journalled)
         self._stale = False
+        self._disowned_for_good = False
         self._deferred = False
         self._rests = False
         self._view = view
         self.run: Run | None = None
+        self._recorded: list[Event] = []
+        """Events that are in the state of the run, and are to be journalled."""
         self.port: RunPort | None = None
         self.run_held: str | None = None
         """The run that the port belongs to."""
+        self.starts_on: str | None = None
+        """The machine of the last run that was begun here, before the journal has it."""
         self.continues: str | None = None
         """The conversation that its process goes on with, known before the CLI tells it."""
         self.waiters = Waiters()
@@ -168,9 +161,31 @@ class Session:
         A session that has no process acts alone if the clock may resume it, or may tell that a
         budget has room again.
         """
+        if not self.held:
+            return self._order.locked()
         if self._view is None or self.run is not None or self._stale or self._order.locked():
             return True
         return bool(self._view.account.budgets) or self.supervisor.restarts(self._view)
+
+    @property
+    def held(self) -> bool:
+        """Whether this hub may act on it by itself. One that is alone may."""
+        return self.fleet is None or self._view is None or self.fleet.holds(self._view)
+
+    @property
+    def run_state(self) -> RunState | None:
+        """The state of its run, if it has one."""
+        return None if self.run is None else self.run.state
+
+    @property
+    def state(self) -> State:
+        """What decisions read."""
+        return State(self.id, self._view, self.run_state)
+
+    @property
+    def disowned(self) -> bool:
+        """Whether another hub took it from this object for good."""
+        return self._disowned_for_good
 
     @property
     def policy_context(self) -> PolicyContext:
@@ -182,7 +197,7 @@ class Session:
         """Load the session from the journal, and attach to a process that may still run."""
         async with self._order:
             try:
-                if self.run is None:  # a command may have restored it
+                if self.run is None and not self._disowned_for_good:
                     await self._reload()
             finally:
                 self._deferred = False
@@ -193,7 +208,11 @@ class Session:
         For a run of many events: its machine must find it at once, and no other session waits.
         """
         async with self._order:
+            if self._disowned_for_good:
+                return
             self._stale = self._deferred = True
+            if self.fleet is not None:  # another hub may have written to it
+                self._view = await self.journal.summary(self.id)
             if self._view is not None and self._view.run is not None:
                 await self._hold(self._view, self._view.run)
 
@@ -208,6 +227,10 @@ class Session:
 
     async def _catch_up(self) -> None:
         """Before each operation: load the session again if memory and journal may differ."""
+        if self._disowned_for_good:
+            raise StaleFence(f"session {self.id}")
+        if self.fleet is not None and (self.run is None or not self.held):
+            self._stale = True  # any hub may have written to it, or begun a run of it
         if self._stale:
             rested = self._rests
             await self._reload()
@@ -216,7 +239,7 @@ class Session:
 
     def _check_journalled(self) -> None:
         """After each operation: one that failed halfway may have left events in memory only."""
-        if self.run is not None and self.run.has_recorded:
+        if self._recorded:
             self._stale = True
 
     async def _reload(self) -> None:
@@ -226,9 +249,13 @@ class Session:
         journal, or are there and not in memory.
         """
         self._stale = True
+        self._recorded.clear()
         await self.journal.append(self.id, [])  # what is under way is stored before we read
         view = self._view = await self.journal.summary(self.id)
         self.run = None
+        if view is not None and view.run is not None and not self.held:
+            self.let_go()
+            raise StaleFence(f"session {self.id}")
         if view is None or view.run is None:
             port, self.port, self.run_held = self.port, None, None
             if port is not None:
@@ -239,6 +266,21 @@ class Session:
             if view.afresh or view.account.stopping:
                 port.stop()
         self._stale = self._deferred = self._rests = False
+
+    def disown(self) -> None:
+        """Another hub took it from this one. Whoever still has this object can do nothing more.
+
+        If it comes back, another object stands for it.
+        """
+        self._disowned_for_good = True
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Its run is another hub's: nothing of it is kept here, and its process is told nothing."""
+        self.run = self.port = self.run_held = self.unheard = None
+        self._stale, self._deferred, self._rests = True, False, False
+        self.live.superseded(self.id)
+        self.waiters.end_all("another hub has taken over the session")
 
     async def _restored(self, view: SessionView, id_: str, port: RunPort) -> Run:
         """The run, from its snapshot and the events after it, or from all of its events.
@@ -252,7 +294,7 @@ class Session:
             port.write(number, line)
         after = stored.seq if stored is not None and found else view.run_began - 1
         self._pace.taken(None if stored is None else stored.data)
-        async for each in self._events_after(after):
+        async for each in self.events_after(after):
             run.restore_event(each.event, each.at)
             self._pace.note((each,))
             if isinstance(each.event, Sent) and each.event.run == id_:
@@ -261,7 +303,7 @@ class Session:
         run.watch.touch(self.supervisor.now)
         return run
 
-    async def _events_after(self, seq: int) -> AsyncIterator[Stored]:
+    async def events_after(self, seq: int) -> AsyncIterator[Stored]:
         """The events after a number. They are never all in memory."""
         while page := await self.journal.read(self.id, after=seq, limit=PAGE):
             seq = page[-1].seq
@@ -296,10 +338,11 @@ class Session:
         The caller has the lock. If it cannot be stored, nothing is lost but time at a restart.
         """
         run = self.run
-        if run is None or run.has_recorded or not self.needs_snapshot:
+        if run is None or self._recorded or not self.needs_snapshot:
             return
         try:
-            await self.journal.append(self.id, [], snapshot=self._snapshot(run, ()))
+            data = self._snapshot(run, ())
+            await self.journal.append(self.id, [], snapshot=data, **self._conditions())
         except JournalError as error:
             log.warning("session %s: no snapshot is stored: %s", self.id, error)
 
@@ -315,7 +358,7 @@ class Session:
             return
         account = view.account
         acts = view.unsent or account.budgets or account.alarms or self.unheard or self.waiters
-        waits = run.has_recorded or self.gap.unanswered(run.run)
+        waits = self._recorded or self.gap.unanswered(run.run)
         # One that dialled is recognised by what it said.
         if acts or waits or view.state is not SessionState.IDLE or view.machine == DIALLED:
             return
@@ -345,7 +388,7 @@ class Session:
             (stored, *_) = await self.journal.read(self.id, after=view.run_began - 1, limit=1)
             starting = stored.event
             assert isinstance(starting, RunStarting)
-            spec = replace(view.spec, mode=starting.mode)
+            spec = spec_of(view, starting)
             # Another machine, which has not come back yet, or without the sandbox that must be.
             with suppress(NotFound, LaunchError):
                 return self.machines.start(run, self.id, spec, starting.origin)
@@ -354,9 +397,15 @@ class Session:
     # --- what changes it -----------------------------------------------------------------------
 
     async def record(self, *events: Event) -> None:
-        """Journal events that others made."""
-        async with self.in_order():
-            await self.append(events)
+        """Journal events that others made: notes, which no process waits for."""
+        try:
+            async with self.in_order():
+                await self.append(events)
+        except StaleFence:
+            if not self.known:
+                raise
+            # Another hub has its process. It reads the session again before it goes on.
+            await self.journal.append(self.id, events)
 
     async def rule(self, question: CallQuestion, spec: SessionSpec) -> Ruling:
         """What the rules say about a call.
@@ -369,83 +418,80 @@ class Session:
             self._stale = True
             raise
 
-    async def append(self, events: Sequence[Event] = ()) -> None:
-        """Journal these events and those that the run has recorded; then write the lines."""
+    def note(self, event: Event, message: Message | None, at: int) -> LineReport | None:
+        """Fold an event that is to be journalled into the state of the run, at a time in ms.
+
+        `message` is what its line says, if it is known. Returns the report on a line of the CLI.
+        """
+        self._recorded.append(event)
+        return None if self.run is None else self.run.state.evolve(event, at, message)
+
+    async def append(self, events: Sequence[Event] = ()) -> list[Event]:
+        """Journal the noted events and these, and fold them into the view. Returns all of them."""
+        if self._disowned_for_good:
+            raise StaleFence(f"session {self.id}")
+        for event in events:
+            self.note(event, None, self.supervisor.now)
+        recorded, self._recorded = self._recorded, []
+        if not recorded:
+            return recorded
         run = self.run
-        if run is not None:
-            run.record(events, self.supervisor.now)
-            events = run.take_recorded()
-        if not events:
-            return
-        data = self._snapshot(run, events) if run is not None and self._pace.due else None
+        takes = 0 if self.fleet is None else self.fleet.takes
+        for event in recorded:
+            if isinstance(event, RunStarting):
+                self.starts_on = event.machine or None
+        data = self._snapshot(run, recorded) if run is not None and self._pace.due else None
         try:
-            stored = await self.journal.append(self.id, events, snapshot=data)
+            stored = await self.journal.append(
+                self.id, recorded, snapshot=data, **self._conditions()
+            )
+        except StaleFence:
+            self._stale = True
+            if self.fleet is not None and self.fleet.takes == takes:  # else it may be back already
+                self._disowned(recorded)
+            raise
         except BaseException:
             # The events are in memory, and not in the journal; or a cancelled append stores them
             # later.
             self._stale = True
             raise
-        self._fold(stored)
+        if self._disowned_for_good:  # another hub goes on behind what was just stored
+            raise StaleFence(f"session {self.id}")
         if data is None:
             self._pace.note(stored)
-        if self.port is not None:
-            for event in events:
-                if isinstance(event, Sent):
-                    self.port.write(event.number, bytes(event.line))
+        self._fold(stored)
+        return recorded
+
+    def _conditions(self) -> _Conditions:
+        """What must hold when something is journalled: with several hubs this one must own it."""
+        if self.fleet is None:
+            return {}
+        return {"after": 0 if self._view is None else self._view.head, "claim": self.fleet.id}
+
+    def _disowned(self, events: Sequence[Event]) -> None:
+        """The journal says that another hub owns it, or the machine of the run to begin."""
+        started = next((each for each in events if isinstance(each, RunStarting)), None)
+        view = self._view
+        machine = None if view is None else view.machine
+        if started is not None and (view is None or view.run is None):
+            machine = started.machine
+        if self.fleet is not None:
+            self.fleet.stale(self.id, machine)
 
     def _fold(self, stored: Sequence[Stored]) -> None:
+        """Fold what is journalled into the view. Runs begin and end with it."""
         for one in stored:
             self.supervisor.note(self._view, one)
             self._view = fold(self._view, one)
+            match one.event:
+                case RunStarting() as starting:
+                    self._begin_run(starting)
+                case RunEnded(run=run) if self.run is not None and self.run.run == run:
+                    self.run = self.unheard = None
+                case _:
+                    pass
 
-    async def start(self, origin: Origin, *events: Event, spec: SessionSpec | None = None) -> None:
-        """Start a process, and journal that together with the events that it is started for.
-
-        A conversation goes on in the mode that holds in it; `spec` says another way to start.
-        """
-        spec = spec or self._next_spec(origin, events)
-        check_machine(spec, self.id)
-        run = new_id()
-        written = await self._written_before(events)
-        starting = RunStarting(
-            run=run,
-            machine=spec.machine or "",
-            origin=origin,
-            mode=spec.mode,
-            skip_permissions=spec.skip_permissions,
-            written=written,
-        )
-        await self.append([*events, starting])
-        self.begin_run(starting)
-        try:
-            self.port = self.machines.start(run, self.id, spec, origin)
-        except (NotFound, LaunchError) as error:
-            self.run = self.port = self.run_held = None
-            reason = f"It was not started: {error}."
-            await self.append([RunEnded(run=run, reason=reason, written=written)])
-            raise
-
-    async def _written_before(self, events: Sequence[Event]) -> tuple[str, ...]:
-        """The files that its runs have written, after events that are not journalled yet.
-
-        The end of the last run has them. It is near the end of the journal.
-        """
-        for event in reversed(events):
-            if isinstance(event, RunEnded):
-                return event.written
-        view = self._view
-        if view is None or not view.run_began:
-            return ()
-        after, first = view.head, view.run_began - 1
-        while after > first:
-            after = max(first, view.head - LOOK_BACK * (view.head - after or 1))
-            found = [each.event async for each in self._events_after(after)]
-            for event in reversed(found):
-                if isinstance(event, RunEnded | RunStarting):
-                    return event.written
-        return ()
-
-    def begin_run(self, starting: RunStarting) -> None:
+    def _begin_run(self, starting: RunStarting) -> None:
         """A run has begun, and that is journalled."""
         self._pace = SnapshotPace()
         self.run = Run(self.id, starting.run, self.view.spec, self.view.holds)
@@ -453,44 +499,3 @@ class Session:
         self.run_held = starting.run
         origin = starting.origin
         self.continues = None if origin.fork or origin.at else origin.cli_session
-
-    def _next_spec(self, origin: Origin, events: Sequence[Event]) -> SessionSpec:
-        """What the next process is started with, after events that are not journalled yet."""
-        spec, mode = self.view.spec, self.view.mode
-        for event in events:
-            match event:
-                case SpecChanged(spec=changed):
-                    spec = changed
-                case Switched(mode=str(switched)):
-                    mode = switched
-                case _:
-                    pass
-        return spec if origin.cli_session is None else resumed_spec(spec, mode)
-
-    async def send_next(self) -> None:
-        """Send the oldest queued prompt, if the CLI is ready for it."""
-        run = self.run
-        if run is None or not self.may_send(run):
-            return
-        following = self.next_unsent(run)
-        if following is not None:
-            again = following.run is not None
-            await large_turn(len(memoryview(following.content)))
-            now = self.supervisor.now
-            run.prompt(following.prompt, following.content, now, again=again)
-            await self.append()
-
-    def may_send(self, run: Run) -> bool:
-        """Whether a prompt would begin at once, and may."""
-        return run.idle and not self.view.afresh and not self.supervisor.held(self.view, run)
-
-    def next_unsent(self, run: Run) -> PromptView | None:
-        """The oldest prompt that was not given to this run."""
-        return next((one for one in self.view.unsent if one.run != run.run), None)
-
-    async def apply(self, actions: Actions) -> None:
-        """Do what the supervisor wants done: journal it first."""
-        if actions.events or (self.run is not None and self.run.has_recorded):
-            await self.append(actions.events)
-        if self.port is not None and (actions.end or actions.kill):
-            self.port.stop(force=actions.kill)

@@ -1,47 +1,37 @@
 """What a session's process does to it: the `RunOwner` of a session.
 
-Owns how the news of a process become events, and what follows from them: it is greeted, its lines
-are taken, its transcript is read for messages that the hub did not receive, and with its end
-everything ends that was open. Each method takes the session's lock. The session journals each
-thing before it has an effect.
+Owns how the news of a process become inputs of the session's machine. Each is taken under the
+session's lock, and journalled before it has an effect (`shell`). Lines come in batches: each line
+is decided with its own facts, and a batch is journalled in one append.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from contextlib import suppress
 
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, Forbidden, LaunchError, NotFound, UsageError
-from quarterdeck.hub import session_answers
-from quarterdeck.hub.api import Deltas
-from quarterdeck.hub.deltas import merged
+from quarterdeck.hub.decisions import inputs as on
+from quarterdeck.hub.decisions.lines import LineResult, questions
 from quarterdeck.hub.lines import read_line
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.run import Run
-from quarterdeck.hub.session import Session, UnheardEnd
-from quarterdeck.hub.supervision.crashes import nothing_to_resume, restart_note
+from quarterdeck.hub.session import Session
+from quarterdeck.hub.session_requests import check_answerer, submit
+from quarterdeck.hub.shell import GREETING_SECONDS, carry_out, commit, decide, handle
 from quarterdeck.protocol.commands import AnswerAsk, RawAnswer
-from quarterdeck.protocol.events import (
-    CliSession,
-    Event,
-    Noted,
-    RunEnded,
-    RunStarted,
-)
+from quarterdeck.protocol.events import Noted, TurnEnded
 from quarterdeck.protocol.roles import Role
-from quarterdeck.protocol.runner_frames import Connection
+from quarterdeck.protocol.runner_frames import Connection, ProgramAct
 from quarterdeck.protocol.sandbox import SandboxReport
-from quarterdeck.protocol.sessions import Origin
+from quarterdeck.protocol.views import Deltas, merged
 from quarterdeck.runtime.off_loop import large_turn, off_loop
 from quarterdeck.wire.exchange import Ending
+from quarterdeck.wire.messages import StreamEvent
 
 log = logging.getLogger(__name__)
-
-GREETING_SECONDS = 90.0
-"""How long a CLI may take to answer `initialize` before it is ended."""
 
 
 class ProcessEvents:
@@ -54,36 +44,19 @@ class ProcessEvents:
         """Handle timeouts: called about once a second."""
         session = self.session
         async with session.in_order():
-            run, port = session.run, session.port
-            if not session.known:
+            ran = session.run is not None
+            await carry_out(session, on.Tick())
+            run = session.run
+            if run is None or session.port is None or not ran:
                 return
-            freed = session.supervisor.freed(session.view, run)
-            await session.apply(freed)
-            if run is None or port is None:
-                if session.supervisor.restart_due(session.view):
-                    with suppress(Conflict):  # not now; the clock ticks on
-                        origin = Origin(cli_session=session.view.cli_session)
-                        await session.start(origin, restart_note(session.view))
-                return
-            run.tick(session.supervisor.now)
-            if run.has_recorded:
-                await session.append()
-                await session.send_next()
-            await session.apply(session.supervisor.check_spending(session.view, run, again=True))
-            await session.apply(session.supervisor.ticked(session.view, run))
             if session.gap.unanswered(run.run):
                 await self._ask_for_gap(run)
-            if freed:
-                await session.send_next()
             if run.idle:
                 await session.store_snapshot()
-            if run.greeted or session.greet_by is None or time.monotonic() < session.greet_by:
-                return
-            # One that does not answer this will not answer anything else.
-            session.greet_by = None
-            text = f"the CLI has not answered within {GREETING_SECONDS:g} s, and is ended"
-            await session.append([Noted(level="error", text=text)])
-            port.stop(force=True)
+            if session.greet_by is not None and time.monotonic() >= session.greet_by:
+                session.greet_by = None
+                late = on.NotGreeted(run=run.run, seconds=GREETING_SECONDS)
+                await carry_out(session, late)
 
     async def run_started(
         self,
@@ -93,33 +66,30 @@ class ProcessEvents:
         directory: str | None,
         sandbox: SandboxReport | None = None,
     ) -> None:
-        """Its process runs: send `initialize`. Reported again after each reconnect."""
-        session = self.session
-        async with session.in_order():
-            if session.run is None or session.run.run != run:
-                return
-            if not session.run.greeted:
-                session.greet_by = time.monotonic() + GREETING_SECONDS
-            now = session.supervisor.now
-            if session.view.link_lost is not None:
-                # The link was lost before the start was reported.
-                session.run.link_found(now, journalled_lost=True)
-            if pid is None or session.view.pid != pid:
-                started = RunStarted(run=run, pid=pid, version=version, directory=directory)
-                session.run.started(started, now, sandbox)
-            await session.append()
+        """Its process runs. Reported again after each reconnect."""
+        started = on.Started(
+            run=run, pid=pid, version=version, directory=directory, sandbox=sandbox
+        )
+        await handle(self.session, started)
 
     async def run_connected(self, run: str, connection: Connection) -> None:
-        """Its CLI used the network: journal that like a line, and only then acknowledge it."""
+        """Its CLI used the network: journalled like a line, and only then acknowledged."""
+        await self._numbered(on.Connected(run=run, connection=connection), connection.number)
+
+    async def run_acted(self, run: str, act: ProgramAct, by: str) -> None:
+        """Its program has done something to it: journalled like a line, then acknowledged."""
+        await self._numbered(on.Acted(run=run, act=act, by=by), act.number)
+
+    async def _numbered(self, input_: on.Connected | on.Acted, number: int) -> None:
         session = self.session
         async with session.in_order():
             mine = session.run
-            if mine is None or mine.run != run:
+            if mine is None or mine.run != input_.run:
                 return
-            mine.connected(connection, session.supervisor.now)
-            await session.append()
-            if session.port is not None:
-                session.port.acknowledge(mine.said)
+            mine.said = max(mine.said, number)
+            await carry_out(session, input_)
+
+    # --- its lines -----------------------------------------------------------------------------
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         """Its CLI wrote lines: journal them with their meaning, and only then acknowledge them."""
@@ -130,38 +100,59 @@ class ProcessEvents:
                 return
             deltas: list[Deltas] = []
             endings: list[tuple[str, Ending]] = []
+            turns: list[TurnEnded] = []
             now = session.supervisor.now
             for number, line in enumerate(lines, first):
                 if (pieces := mine.receive_piece(number, line, now)) is not None:
                     deltas += pieces
                     self._pass_piece(mine, number, line)
                     continue
-                read = await off_loop(len(line), read_line, line)
-                rulings = {
-                    request: await session.rule(question, mine.spec)
-                    for request, question in mine.questions(number, line, now, read).items()
-                }
-                await large_turn(len(line))
-                result = mine.receive_line(number, line, now, rulings, read)
-                if result.whole:
-                    deltas.clear()
-                    session.live.superseded(session.id)
-                if result.piece:
-                    self._pass_piece(mine, number, line)
-                deltas += result.deltas
-                endings += result.endings
-            ended = mine.recorded_turns
-            await session.append()
+                if number <= mine.said:
+                    continue
+                result = await self._take_line(mine, number, line, now, deltas)
+                if result is not None:
+                    endings += result.endings
+                    turns += result.turns
+            await commit(session)
             for delta in merged(deltas):
                 session.live.add(delta)
             if session.port is not None:
                 session.port.acknowledge(mine.said)
             session.waiters.settle(endings)
-            await session.apply(session.supervisor.check_turns(session.view, mine, ended))
-            await session.apply(session.supervisor.check_spending(session.view, mine))
-            await session.send_next()
-            if ended:
+            if turns:
+                await carry_out(session, on.CheckTurns(ended=tuple(turns)))
+            if mine.state.meter.version != mine.state.meter.checked or session.view.account.alarms:
+                await carry_out(session, on.CheckSpending())
+            if mine.idle and session.view.unsent:
+                await carry_out(session, on.SendNext())
+            if turns:
                 await self._ask_for_gap(mine)
+
+    async def _take_line(
+        self, run: Run, number: int, line: bytes, now: int, deltas: list[Deltas]
+    ) -> LineResult | None:
+        """Decide about a line, with the facts that it needs. Adds its text to the deltas."""
+        session = self.session
+        read = await off_loop(len(line), read_line, line)
+        if isinstance(read.message, StreamEvent):
+            run.said = number
+            if (pieces := run.receive_stream(read.message, now)) is not None:
+                deltas += pieces
+                self._pass_piece(run, number, line)
+            return None
+        rulings = {
+            request: await session.rule(question, run.spec)
+            for request, question in questions(run.state, read, now).items()
+        }
+        await large_turn(len(line))
+        run.said = number
+        said = on.Line(run=run.run, number=number, read=read)
+        facts = on.LineFacts(now=now, rulings=rulings)
+        result: LineResult = decide(session, said, facts)
+        if result.whole:
+            deltas.clear()
+            session.live.superseded(session.id)
+        return result
 
     def _pass_piece(self, run: Run, number: int, line: bytes) -> None:
         """Give a line that is not journalled to those who want to have all lines.
@@ -175,22 +166,9 @@ class ProcessEvents:
     # --- its end -------------------------------------------------------------------------------
 
     async def run_ended(self, run: str, ending: RunEnd) -> None:
-        """Its process is gone: open questions are withdrawn, and the session can be resumed.
-
-        If it may have written messages that the hub did not receive, its transcript is read first.
-        Until these are journalled its machine keeps the end, and reports it again on reconnect.
-        """
-        session = self.session
-        async with session.in_order():
-            if session.run is None or session.run.run != run:
-                return
-            if ending.unheard and session.port is not None:
-                wanted = session.run.recall(session.view.cli_session)
-                if wanted.known or wanted.prompts:
-                    session.unheard = UnheardEnd(run=run, end=ending)
-                    session.port.read_transcript(wanted)
-                    return
-            await self._end(session.run, ending)
+        """Its process is gone: open questions are withdrawn, and the session can be resumed."""
+        async with self.session.in_order():
+            await self._end(on.Ended(run=run, end=ending))
 
     async def run_transcript(
         self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
@@ -198,16 +176,19 @@ class ProcessEvents:
         """Messages of its transcript: journal the unknown ones, and after the last its end."""
         session = self.session
         async with session.in_order():
-            mine, unheard = session.run, session.unheard
-            if mine is None or mine.run != run or unheard is None or unheard.run != run:
+            unheard = session.unheard
+            if session.run is None or unheard is None or unheard.run != run:
                 return
-            mine.import_transcript(lines, session.supervisor.now)
-            events: list[Event] = []
-            if cli_session is not None and session.view.cli_session is None:
-                events.append(CliSession(cli_session=cli_session))
-            await session.append(events)
+            read = on.TranscriptRead(run=run, cli_session=cli_session, lines=tuple(lines))
+            await carry_out(session, read)
             if last:
-                await self._end(mine, unheard.end)
+                await self._end(on.Ended(run=run, end=unheard.end, recalled=True))
+
+    async def _end(self, ended: on.Ended) -> None:
+        try:
+            await carry_out(self.session, ended)
+        except (NotFound, LaunchError) as error:  # its machine cannot; that is journalled
+            log.warning("session %s does not begin afresh: %s", self.session.id, error)
 
     async def _ask_for_gap(self, run: Run) -> None:
         """After a turn: ask for what its CLI wrote about a turn that was cut off before it."""
@@ -226,50 +207,6 @@ class ProcessEvents:
             mine = session.run
             if mine is not None and mine.run == run:
                 await session.append(session.gap.events(run, lines, mine.state.peer.has_seen))
-
-    async def _end(self, run: Run, ending: RunEnd) -> None:
-        session = self.session
-        now = session.supervisor.now
-        cut_off = run.busy
-        endings = run.ended(ending.reason, now)
-        ended = RunEnded(
-            run=run.run,
-            reason=ending.reason,
-            clean=ending.clean,
-            exit_code=ending.exit_code,
-            signal=ending.signal,
-            stderr=ending.stderr,
-            fault=ending.fault,
-            cut_off=cut_off,
-            written=run.state.gate.written,
-        )
-        empty = nothing_to_resume(session.view, ended, run.watch)
-        if not empty:
-            run.record(session.supervisor.ended(session.view, run, ended), now)
-        events = run.take_recorded()
-        port, afresh = session.port, session.view.afresh or empty
-        session.run = session.unheard = None
-        try:
-            if afresh:
-                # In one append: a hub that is killed here has ended the one and begun the other.
-                await session.start(Origin(), *events, ended)
-            else:
-                await session.append([*events, ended])
-                session.port = session.run_held = None
-        except (NotFound, LaunchError) as error:  # its machine cannot; that is journalled
-            log.warning("session %s does not begin afresh: %s", session.id, error)
-        except Conflict as error:
-            text = f"the new conversation does not begin yet: {error}"
-            await session.append([*events, ended, Noted(level="warning", text=text)])
-            session.port = session.run_held = None
-        session.live.superseded(session.id)
-        if port is not None:
-            if ending.number is not None:
-                port.acknowledge(ending.number)
-            port.forget()
-        session.waiters.settle(endings)
-        if after := session.supervisor.after_end(session.view):
-            await session.append(after)
 
     # --- its link ------------------------------------------------------------------------------
 
@@ -294,8 +231,8 @@ class ProcessEvents:
             return not waits
         answer = AnswerAsk(ask=ask, answer=RawAnswer(body=response), by=by, role=Role.PROGRAM)
         try:
-            await session_answers.check_answerer(session, answer)
-            await session_answers.answer(session, answer)
+            await check_answerer(session, answer)
+            await submit(session, answer)
         except (Conflict, NotFound) as error:
             log.debug("session %s: somebody else has answered: %s", session.id, error)
         except (Forbidden, UsageError) as error:
@@ -305,27 +242,12 @@ class ProcessEvents:
 
     async def run_lost(self, run: str, reason: str) -> None:
         """Its machine cannot be reached."""
-        session = self.session
-        async with session.in_order():
-            if session.run is not None and session.run.run == run:
-                session.run.link_lost(reason, session.supervisor.now)
-                await session.append()
+        await handle(self.session, on.LinkBroken(run=run, reason=reason))
 
     async def run_found(self, run: str) -> None:
         """Its machine is connected again."""
-        session = self.session
-        async with session.in_order():
-            if session.run is not None and session.run.run == run:
-                journalled_lost = session.view.link_lost is not None
-                session.run.link_found(session.supervisor.now, journalled_lost=journalled_lost)
-                await session.append()
-                await session.send_next()
+        await handle(self.session, on.LinkBack(run=run))
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         """Its CLI dialled again, and messages may be lost."""
-        session = self.session
-        async with session.in_order():
-            if session.run is not None and session.run.run == run:
-                session.run.link_resumed(last, session.supervisor.now)
-                await session.append()
-                await session.send_next()
+        await handle(self.session, on.Redialled(run=run, last=last))

@@ -1,13 +1,13 @@
-"""Requests to a session's process that are answered: control requests, interrupts, its end.
+"""Commands to a session, and requests to its process that are answered.
 
-Owns the wait for an answer of the CLI. The lock of the session is held while the request is
-journalled and sent, and not while its answer is waited for.
+Owns the waits: for the answer of the CLI to a control request, and for a process that is asked to
+end. The lock of the session is held while a request is journalled and sent, and not while its
+answer is waited for. What is sent is decided in `decisions.commands`.
 """
 
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from typing import Any
 
 from msgspec import Raw
@@ -17,14 +17,18 @@ from quarterdeck.domain.errors import (
     JournalError,
     RequestError,
     RequestTimeout,
+    StaleFence,
+    StaleHead,
     UnsupportedError,
 )
-from quarterdeck.hub.run import Run
+from quarterdeck.hub.decisions.base import Done
+from quarterdeck.hub.decisions.inputs import AskCli, CommandInput, EndProcess, GiveUp, Input
+from quarterdeck.hub.permissions import deadlines
 from quarterdeck.hub.session import Session
+from quarterdeck.hub.shell import handle
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import Outcome
-from quarterdeck.protocol.events import RunStopping
-from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
+from quarterdeck.wire.commands import EndSession, Interrupt
 
 log = logging.getLogger(__name__)
 
@@ -33,62 +37,77 @@ LEAVE_SECONDS = 5.0
 INTERRUPT_SECONDS = 30.0
 
 
+async def submit(session: Session, command: CommandInput) -> Outcome:
+    """Do what a command to a session asks for."""
+    match command:
+        case cmd.StopSession():
+            return await stop(session, command)
+        case cmd.Interrupt():
+            await _request(session, command, INTERRUPT_SECONDS)
+            return Outcome(session=session.id)
+        case cmd.Control(timeout=seconds):
+            answer = await _request(session, command, seconds)
+            return Outcome(session=session.id, answer=answer)
+        case _:
+            done = await handle(session, command)
+    if done.leave:
+        await leave(session, done.leave)
+    return done.outcome or Outcome(session=session.id)
+
+
+async def check_answerer(session: Session, command: cmd.AnswerAsk) -> None:
+    """Raise `Forbidden` unless this person may answer the question."""
+    if (card := session.view.asks.get(command.ask)) is not None:
+        deadlines.check_answerer(card.opened, command)
+    elif (record := await session.journal.find_ask(command.ask)) is not None:
+        deadlines.check_answerer(record.ask.opened, command)
+
+
 async def stop(session: Session, command: cmd.StopSession) -> Outcome:
     """End the process: politely first, and then by its machine."""
-    async with session.in_order():
-        run = session.run
-        if run is None:
-            if not session.supervisor.restarts(session.view):
-                return Outcome(session=session.id, repeated=True)
-            # The last run has died, and another one would be started in a moment.
-            await session.append([RunStopping(run=session.view.ended_runs[-1], by=command.by)])
-            return Outcome(session=session.id)
-        with suppress(JournalError):  # a full disk must not keep it running
-            await session.append([RunStopping(run=run.run, by=command.by)])
     try:
-        if run.busy and not run.link_down:
-            await request_cli(session, Interrupt(), LEAVE_SECONDS, of=run)
-        if not run.link_down:  # else the request would not arrive
-            await request_cli(session, EndSession(), LEAVE_SECONDS, of=run)
+        done = await handle(session, command)
+    except (StaleFence, StaleHead):
+        raise  # another hub is to stop it
+    except JournalError as error:  # a full disk must not keep it running
+        if session.run is None:
+            raise
+        log.warning("session %s is stopped, and that is not journalled: %s", session.id, error)
+        done = Done(leave=session.run.run)
+    if done.leave:
+        await leave(session, done.leave)
+    return done.outcome or Outcome(session=session.id)
+
+
+async def leave(session: Session, run: str) -> None:
+    """Have a process end that is to: it is asked to, and then ended by its machine."""
+    try:
+        state = session.run_state
+        if state is not None and state.run == run and not state.link_down:
+            if state.busy:
+                await request_cli(session, Interrupt(), LEAVE_SECONDS, of=run)
+            if not state.link_down:  # else the request would not arrive
+                await request_cli(session, EndSession(), LEAVE_SECONDS, of=run)
+    except (StaleFence, StaleHead):
+        raise
     except (RequestError, UnsupportedError, Conflict, JournalError) as error:
         log.debug("session %s did not take its leave: %s", session.id, error)
-    async with session.in_order():
-        # It may have left already, and another may have begun in its place.
-        if session.port is not None and session.run is not None and session.run.run == run.run:
-            session.port.stop()
-    return Outcome(session=session.id)
-
-
-async def interrupt(session: Session, command: cmd.Interrupt) -> Outcome:  # noqa: ARG001 - a handler
-    """Stop the running turn."""
-    await request_cli(session, Interrupt(), INTERRUPT_SECONDS)
-    return Outcome(session=session.id)
-
-
-async def control(session: Session, command: cmd.Control) -> Outcome:
-    """Send a control request, and wait for its answer."""
-    request = decode_command(command.request)
-    answer = await request_cli(session, request, command.timeout, by=command.by)
-    return Outcome(session=session.id, answer=answer)
+    await handle(session, EndProcess(run=run))
 
 
 async def request_cli(
-    session: Session, command: Any, seconds: float, *, of: Run | None = None, by: str = ""
+    session: Session, command: Any, seconds: float, *, of: str = "", by: str = ""
 ) -> Raw:
     """Ask the process something, and wait for its answer; only this one, if one is given."""
-    async with session.in_order():
-        if session.run is None or (of is not None and session.run.run != of.run):
-            raise Conflict("not_running", "the session has no process; resume it first")
-        request_id = session.run.request(command, session.supervisor.now, by)
-        await session.append()
-        answer = session.waiters.expect(request_id, command.subtype)
+    return await _request(session, AskCli(command=command, by=by, of=of), seconds)
+
+
+async def _request(session: Session, input_: Input, seconds: float) -> Raw:
+    done = await handle(session, input_)
     try:
-        return await answer.wait(seconds)
+        return await session.waiters.answer(done.request, seconds)
     except RequestTimeout:
-        async with session.in_order():
-            if session.run is not None:
-                session.run.give_up(request_id, session.supervisor.now)
-                await session.append()
+        await handle(session, GiveUp(request_id=done.request))
         raise
     finally:
-        session.waiters.forget(request_id)
+        session.waiters.forget(done.request)

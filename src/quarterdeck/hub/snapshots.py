@@ -30,11 +30,11 @@ from quarterdeck.hub.supervision.meter import Meter
 from quarterdeck.hub.supervision.watchdog import Watch
 from quarterdeck.hub.switches import Switches
 from quarterdeck.hub.turns import Turns
-from quarterdeck.journal.stored import Stored, stored_size
 from quarterdeck.protocol.events import SandboxStarted
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored, stored_size
 from quarterdeck.wire.exchange import RecentIds
-from quarterdeck.wire.peer import Peer, PeerState
+from quarterdeck.wire.peer import PeerState
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ def restored(data: bytes, session: str, run: str) -> tuple[RunState, dict[int, b
             return None
         stored = _states.decode(envelope.state)
         state = RunState(session, run, _specs.decode(envelope.spec))
-        state.peer = Peer(bypass_allowed=stored.gate.started_with_bypass, resumable=True)
+        state.peer = state.new_peer(bypass_allowed=stored.gate.started_with_bypass)
         state.peer.resume(stored.peer)
     except (*DECODE_ERRORS, QuarterdeckError, ValueError) as error:
         log.warning("the snapshot of run %s is ignored: %s", run, error)

@@ -116,12 +116,17 @@ class StatusTracker(Mutable):
         """A turn has ended: its problem is not that of the next."""
         self.problem = ""
 
-    def changes(self, peer: Peer, message: Message | None, now: int) -> list[Event]:
-        """What has changed, after a message of the CLI or something that we did."""
+    def changes(
+        self, peer: Peer, message: Message | None, now: int, *, over: bool = False
+    ) -> list[Event]:
+        """What has changed, after a message of the CLI or something that we did.
+
+        `over`: its process is gone.
+        """
         events: list[Event] = []
         if peer.session_id and peer.session_id != self._cli_session:
             events.append(CliSession(cli_session=peer.session_id))
-        state = _STATES.get(peer.state)
+        state = _STATES.get(State.CLOSED if over else peer.state)
         if state is SessionState.IDLE and not peer.initialized:
             state = SessionState.STARTING  # a link that was lost and is back makes no greeting
         limited = self._limit_at(now)

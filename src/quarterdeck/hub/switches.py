@@ -18,8 +18,8 @@ from msgspec import Raw, field
 from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Mutable, Value
-from quarterdeck.hub.permissions.modes import DEFAULT, allows_more, chosen_mode, with_mode
 from quarterdeck.protocol.events import Event, SpecChanged, Switched
+from quarterdeck.protocol.modes import DEFAULT, allows_more, chosen_mode, with_mode
 from quarterdeck.protocol.sessions import AUTO, SessionSpec, thinking_code
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message

@@ -14,8 +14,8 @@ from pathlib import Path
 from anyio import to_thread
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.journal.search import LOCAL
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.transcripts.layout import find_session, is_session_id
 
 RECENT_SECONDS = 60.0

@@ -6,10 +6,9 @@ another, for a CLI takes each uuid only once. Which turn took which prompt is kn
 
 from __future__ import annotations
 
-from uuid import uuid4
-
 from msgspec import field
 
+from quarterdeck.domain.ids import derived_uuid
 from quarterdeck.domain.structs import ABSENT, Mutable
 from quarterdeck.hub.lines import is_uuid
 from quarterdeck.protocol.events import Event, ModelTokens, PromptSent, PromptTaken, TurnEnded
@@ -78,10 +77,11 @@ class Turns(Mutable):
 
 
 def sent_prompt(
-    run: str, prompt: str, *, again: bool, steered: bool = False
+    run: str, prompt: str, number: int, *, again: bool, steered: bool = False
 ) -> tuple[str, PromptSent]:
-    """A prompt is to be sent: under which uuid, and what is journalled of it."""
-    uuid = str(uuid4()) if again or not is_uuid(prompt) else prompt
+    """A prompt is to be sent as the line of this number: its uuid, and what is journalled of it."""
+    fresh = again or not is_uuid(prompt)
+    uuid = derived_uuid(run, str(number), prompt) if fresh else prompt
     given = None if uuid == prompt else uuid
     return uuid, PromptSent(prompt=prompt, run=run, uuid=given, steered=steered)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quarterdeck.journal.base import Usage
-from quarterdeck.journal.usage import UsageBy, UsageReport, total
+from quarterdeck.journal.usage import total
+from quarterdeck.protocol.usage import UsageBy, UsageReport
 
 
 async def usage_report(

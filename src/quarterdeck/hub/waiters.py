@@ -48,18 +48,29 @@ class Waiters:
 
     def __init__(self) -> None:
         self._waiting: dict[str, Waiter] = {}
+        self._expected: dict[str, Waiter] = {}
+        """Also those whose answer is there, until their callers have it."""
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
     def expect(self, request_id: str, subtype: str) -> Waiter:
         """A caller will wait for this answer."""
-        waiter = self._waiting[request_id] = Waiter(subtype)
+        waiter = self._waiting[request_id] = self._expected[request_id] = Waiter(subtype)
         return waiter
+
+    async def answer(self, request_id: str, seconds: float) -> Raw:
+        """Wait for an expected answer. Raises what `Waiter.wait` does."""
+        return await self._expected[request_id].wait(seconds)
 
     def forget(self, request_id: str) -> None:
         """The caller does not wait any more."""
         self._waiting.pop(request_id, None)
+        self._expected.pop(request_id, None)
+
+    def end_all(self, reason: str) -> None:
+        """No answer can come here any more."""
+        self.settle([(request_id, Lost(reason=reason)) for request_id in tuple(self._waiting)])
 
     def settle(self, endings: Iterable[tuple[str, Ending]]) -> None:
         """Requests have ended: end the waits for them."""

@@ -1,7 +1,7 @@
 """Where sessions work: projects, what was changed there, and what becomes of their worktrees.
 
 Owns the projects and roots that are in force, and the way from a session to its folder on its
-machine. Fronts stand above it, through `Workshop`; below are the errands. Git runs on the machine
+machine. Fronts use it; it sends requests to machines. Git runs on the machine
 of the runner; here is no folder that could be looked into.
 """
 
@@ -15,8 +15,6 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.closed_files import ClosedFiles
 from quarterdeck.hub.machine_requests import MachineRequests
-from quarterdeck.hub.ports import DIALLED, PROGRAM
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import Event, WorktreeSettled
 from quarterdeck.protocol.machine_requests import (
     Against,
@@ -32,8 +30,10 @@ from quarterdeck.protocol.machine_requests import (
     StoredFile,
     TreeAction,
 )
+from quarterdeck.protocol.machines import DIALLED, PROGRAM
 from quarterdeck.protocol.projects import HERE, Project, merged, resolved, with_sandbox
 from quarterdeck.protocol.sandbox import SandboxSettings
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 TEXT_LIMIT = 1024 * 1024

@@ -1,6 +1,7 @@
 """The append-only record of all sessions, and the views folded from it.
 
-- `base` is the interface of a journal; `memory` and `sqlite` are the engines.
+- `base` is the interface of a journal; `memory`, `sqlite` and `postgres` are the engines, and
+  `open_journal` opens the one that an address names.
 - `views` are pure folds over the events: a session's state, its open questions, its cost.
 
 Above it is the hub; below it are `protocol` and `domain`. It does not know the CLI's protocol.
@@ -21,16 +22,12 @@ if TYPE_CHECKING:
         Overview,
     )
     from quarterdeck.journal.memory import MemoryJournal
+    from quarterdeck.journal.opening import open_journal
     from quarterdeck.journal.sqlite import SqliteJournal
-    from quarterdeck.journal.stored import RawEvents, Stored
-    from quarterdeck.journal.views import (
-        AskView,
-        PromptStage,
-        PromptView,
-        SessionView,
-        fold,
-        fold_all,
-    )
+    from quarterdeck.journal.views import fold, fold_all
+    from quarterdeck.protocol.session_view import PromptStage, SessionView
+    from quarterdeck.protocol.stored import RawEvents, Stored
+    from quarterdeck.protocol.views import AskView, PromptView
 
 __all__ = [
     "AskRecord",
@@ -48,6 +45,7 @@ __all__ = [
     "Stored",
     "fold",
     "fold_all",
+    "open_journal",
 ]
 
 __getattr__ = load_later(
@@ -55,6 +53,7 @@ __getattr__ = load_later(
     {
         "base": ("AskRecord", "Follower", "Journal", "Log", "Overview"),
         "memory": ("MemoryJournal",),
+        "opening": ("open_journal",),
         "sqlite": ("SqliteJournal",),
         "stored": ("RawEvents", "Stored"),
         "views": ("AskView", "PromptStage", "PromptView", "SessionView", "fold", "fold_all"),

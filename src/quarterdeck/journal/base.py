@@ -6,9 +6,10 @@ gaps, and in one order over all sessions. The hub appends; every front follows. 
 
 A journal knows events. It does not know what a line of the CLI means.
 
-There are five protocols, since most users need one of them: `Log` is the events, `Overview` the
+There are six protocols, since most users need one of them: `Log` is the events, `Overview` the
 views folded from them, `Snapshots` the state that the hub stores beside them, `Usage` the sums of
-cost and tokens, `Chain` the proof that the audit log is unchanged. A `Journal` is all of them.
+cost and tokens, `Chain` the proof that the audit log is unchanged, `Sharing` what several hubs on
+one journal need. A `Journal` is all of them.
 """
 
 from __future__ import annotations
@@ -18,19 +19,27 @@ from typing import Protocol, Self
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.chain import Link
-from quarterdeck.journal.stored import RawEvents, Stored
-from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
-from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.journal.ownership import HubPlace, Lease, Owner, SharedChanges, SharedValue
 from quarterdeck.protocol.events import Event
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import RawEvents, Stored
+from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
+from quarterdeck.protocol.views import AskView
 
 __all__ = [
     "AskRecord",
     "Chain",
     "Follower",
+    "HubPlace",
     "Journal",
+    "Lease",
     "Log",
     "Overview",
+    "Owner",
     "RawEvents",
+    "SharedChanges",
+    "SharedValue",
+    "Sharing",
     "Snapshot",
     "Snapshots",
     "Stored",
@@ -82,12 +91,33 @@ class Log(Protocol):
     """The events, in order."""
 
     async def append(
-        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+        self,
+        session: str,
+        events: Sequence[Event],
+        *,
+        snapshot: bytes | None = None,
+        after: int | None = None,
+        fence: int | None = None,
+        claim: str | None = None,
+        lease: Lease | None = None,
     ) -> list[Stored]:
         """Store these events of a session, all of them or none. What this returns is durable.
 
         `snapshot` is the state after these events, as `Snapshots` gives it back: stored together
         with them, in place of the one before. With no events it is the state after the last one.
+
+        The others are conditions, checked in the transaction that stores the events; nothing is
+        stored if one does not hold. They are for several hubs on one journal (`Sharing`):
+
+        - `after`: the number of the session's last event is this one. Else `StaleHead`.
+        - `fence`: the stored fence of the session is not higher. Else `StaleFence`.
+        - `claim`: the session belongs to this hub, or has no run, or has no owner; from these
+          events on it belongs to the hub (`owner` tells its fence). Else `StaleFence`.
+        - `lease`: nobody else took the lease. Else `StaleLease`.
+
+        With `fence` or `claim`, a `RunStarting` on a machine that belongs to another hub than the
+        session is refused, too: see `Sharing.raise_fence`. Conditions are checked without events,
+        too.
 
         Raises `UsageError` for an event that is not valid JSON, `NotFound` for a deleted session,
         `JournalError` when it cannot be written. A cancelled append may still be stored, as a
@@ -167,9 +197,17 @@ class Overview(Protocol):
         """Whether the session ever had a prompt with this id, also one that its view dropped."""
 
     async def audit(
-        self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = PAGE_EVENTS,
+        session: str | None = None,
     ) -> list[Stored]:
-        """The audit log after the position `after`, in the order of all events: `is_audited`."""
+        """The audit log after the position `after`, in the order of all events: `is_audited`.
+
+        With `before`: the entries between the two positions, the newest first.
+        """
 
 
 class Usage(Protocol):
@@ -197,7 +235,118 @@ class Chain(Protocol):
         """
 
 
-class Journal(Log, Snapshots, Overview, Usage, Chain, Protocol):
+class Sharing(Protocol):
+    """What several hubs on one journal need: who owns what, leases, and shared values.
+
+    Fences, generations and versions come from one counter: a later one is higher. A hub's id is
+    that of one process: a hub that starts again has a new one.
+    """
+
+    async def announce(self, hub: str, url: str) -> None:
+        """Tell the others where this hub is reached; again now and then: it is a sign of life."""
+
+    async def hubs(self) -> list[HubPlace]:
+        """The hubs that announced themselves, the latest first."""
+
+    async def forget_hub(self, hub: str) -> None:
+        """Remove a hub's announcement. What it owns stays its own until it is claimed."""
+
+    async def raise_fence(
+        self, machine: str, hub: str, *, after: int | None = None, lease: Lease | None = None
+    ) -> int:
+        """The machine belongs to this hub from now on, with its sessions that have a run there.
+
+        The machine of old events, which is empty, is `local`. With `after` only if its generation
+        is that one, with `lease` only if nobody else took the lease: else `StaleFence`.
+
+        Returns the machine's new generation, which is the fence of those sessions. An append with
+        an older fence, or with the claim of another hub, then stores nothing.
+        """
+
+    async def take_over(self, session: str, hub: str) -> int:
+        """The session belongs to this hub from now on, with its run: its CLI came here by itself.
+
+        Returns its new fence. Raises `NotFound`.
+        """
+
+    async def machine_owner(self, machine: str) -> Owner | None:
+        """The hub that raised the machine's fence last."""
+
+    async def machine_owners(self) -> dict[str, Owner]:
+        """The owners of all machines that ever had one."""
+
+    async def owner(self, session: str) -> Owner | None:
+        """The hub that owns a session; None if no hub ever claimed it."""
+
+    async def owners(self) -> dict[str, Owner]:
+        """The owners of all sessions that have one."""
+
+    async def fence(self, session: str) -> int:
+        """The fence of a session; 0 if no hub ever claimed it."""
+
+    async def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
+        """Take a lease for so long; None while another holder has it.
+
+        The holder that has it already gets it again, with a new fence. The time is that of the
+        journal: of the database, or of this process where there is none.
+        """
+
+    async def renew_lease(self, lease: Lease, seconds: float) -> bool:
+        """Keep a lease for so long from now; False if another holder took it."""
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Give a lease back: the next holder need not wait. An append with it then fails."""
+
+    async def shared_value(self, namespace: str, key: str) -> SharedValue | None:
+        """A value of the shared store."""
+
+    async def shared_values(self, namespace: str) -> dict[str, SharedValue]:
+        """All values of a namespace, by key, in order."""
+
+    async def shared_version(self, namespace: str) -> int:
+        """The version of the namespace's last change, also of a removal; 0 before the first."""
+
+    async def shared_changes(self, namespace: str, *, after: int = 0) -> SharedChanges:
+        """The values that were changed or removed after this version, in order."""
+
+    async def share(
+        self,
+        namespace: str,
+        key: str,
+        value: bytes | None,
+        *,
+        expected: int | None = None,
+        lease: Lease | None = None,
+    ) -> int:
+        """Store a value (None removes it), and return its version.
+
+        With `expected` only if the present version is that one; 0 means that there is no value.
+        Else it raises `Conflict` with the code `changed`, and stores nothing. With `lease` only if
+        nobody else took the lease: else it raises `StaleLease`, and stores nothing. Raises
+        `UsageError` for more than `sharing.LARGEST_VALUE` bytes.
+        """
+
+    async def share_all(
+        self,
+        namespace: str,
+        values: Mapping[str, bytes | None],
+        *,
+        expected: Mapping[str, int] | None = None,
+        lease: Lease | None = None,
+    ) -> int:
+        """Store several values of a namespace, all or none; they have one version.
+
+        The conditions are those of `share`; `expected` need not name all of them.
+        """
+
+    async def forget_removed(self, namespace: str, *, before: int) -> None:
+        """Forget which values were removed up to this version. They stay removed.
+
+        Who then asks for the changes after an older version gets all values (`whole`).
+        """
+
+
+class Journal(Log, Snapshots, Overview, Usage, Chain, Sharing, Protocol):
     """The record of all sessions."""
 
     @property
@@ -208,11 +357,27 @@ class Journal(Log, Snapshots, Overview, Usage, Chain, Protocol):
     def position(self) -> int:
         """The position of the last event, or 0."""
 
-    async def delete(self, session: str, *, by: str) -> Stored:
+    async def reaches(self, position: int) -> bool:
+        """Whether it has come to this position. If so, `follow` may begin after it.
+
+        Where others append too, a position of theirs may be one that followers here are told of
+        in a moment: that is waited for.
+        """
+
+    async def delete(
+        self,
+        session: str,
+        *,
+        by: str,
+        after: int | None = None,
+        fence: int | None = None,
+        claim: str | None = None,
+        lease: Lease | None = None,
+    ) -> Stored:
         """Delete a session and its events.
 
         A last event, `SessionDeleted`, replaces all others, so that every follower gets it. Raises
-        `NotFound`.
+        `NotFound`. The conditions are those of `append`.
         """
 
     async def close(self) -> None:

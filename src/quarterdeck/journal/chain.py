@@ -18,16 +18,18 @@ from hashlib import sha256
 import msgspec
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.audit import ACCESS, ChainFlaw, Checked, Head
 from quarterdeck.protocol.events import (
     AskAnswered,
     Decided,
     Event,
     Noted,
+    ProgramActed,
     SandboxConnection,
     SandboxStarted,
     SessionDeleted,
 )
+from quarterdeck.protocol.stored import Stored
 
 MOST_FLAWS = 20
 """The most flaws that are listed. A change in the middle is one flaw."""
@@ -46,59 +48,22 @@ class Link(Value):
     """The session was deleted; its entries may be missing."""
 
 
-class Head(Value):
-    """The end of a chain. Journals with the same head have the same audit log up to it."""
-
-    position: int
-    seal: str
-
-    def __str__(self) -> str:
-        """The text form: `position:seal`."""
-        return f"{self.position}:{self.seal}"
-
-
-class ChainFlaw(Value):
-    """Something that was changed after it was written."""
-
-    position: int
-    session: str
-    text: str
-
-
-class Checked(Value, omit_defaults=False):
-    """The result of a check. Good: no flaws."""
-
-    entries: int
-    """Entries that exist and are unchanged."""
-    forgotten: int
-    """Entries of deleted sessions, of which only the digests exist."""
-    head: Head
-    flaws: tuple[ChainFlaw, ...] = ()
-
-    @property
-    def good(self) -> bool:
-        """Whether nothing was changed."""
-        return not self.flaws
-
-
-ACCESS = "access"
-"""The level of a note about access: it is in the audit log."""
-
-
 def is_chained(event: Event) -> bool:
     """Whether an event belongs in the chain: the audit log, and deletions."""
     return is_audited(event) or isinstance(event, SessionDeleted)
 
 
 def is_audited(event: Event) -> bool:
-    """Whether an event is in the audit log: decisions, answers, sandboxes and connections, and
-    access that was taken back.
+    """Whether an event is in the audit log: decisions, answers, sandboxes and connections, what
+    programs did to their agents, and access that was taken back.
     """
     match event:
         case Noted(level=level):
             return level == ACCESS
         case _:
-            return isinstance(event, Decided | AskAnswered | SandboxStarted | SandboxConnection)
+            return isinstance(
+                event, Decided | AskAnswered | SandboxStarted | SandboxConnection | ProgramActed
+            )
 
 
 def genesis(epoch: str) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from itertools import repeat
 from typing import TypeVar, cast, get_args
 
@@ -28,8 +27,13 @@ from quarterdeck.protocol.events import (
     Said,
     SaidBroken,
     Sent,
-    SessionCreated,
-    SpecChanged,
+)
+from quarterdeck.protocol.stored import (
+    WITH_A_SPEC,
+    RawEvents,
+    Stored,
+    envelope_form,
+    may_hold_secrets,
 )
 from quarterdeck.runtime.off_loop import LARGE
 
@@ -81,55 +85,6 @@ def _plain_kinds() -> frozenset[type]:
 _PLAIN = _plain_kinds()
 """Events that need no check. Raw JSON may be malformed, and a float may be NaN, which JSON does not
 have: events with either are decoded again, and refused if that fails."""
-
-WITH_A_SPEC = tuple(
-    f'{{"kind":"{kind.__struct_config__.tag}"'.encode() for kind in (SessionCreated, SpecChanged)
-)
-"""How events begin that are never forwarded undecoded: a spec may contain secrets."""
-
-SENT = f'{{"kind":"{Sent.__struct_config__.tag}"'.encode()
-SECRET_REQUESTS = (
-    b'"mcp_set_servers"',
-    b'"apply_flag_settings"',
-    b'"update_environment_variables"',
-)
-"""Lines for the CLI that may contain secrets: they are not forwarded undecoded either."""
-
-
-def may_hold_secrets(json: bytes) -> bool:
-    """Whether an event may contain secrets, by its stored bytes."""
-    return json.startswith(WITH_A_SPEC) or (
-        json.startswith(SENT) and any(each in json for each in SECRET_REQUESTS)
-    )
-
-
-class Stored(Value, kw_only=False, gc=False):
-    """An event with its numbers and its time.
-
-    It is the most frequent object of the hub. `placed` makes it with positional arguments, and the
-    garbage collector does not track it: it cannot be part of a cycle.
-    """
-
-    session: str
-    seq: int
-    """The number of the event in its session, from 1, without gaps."""
-    position: int
-    """The number of the event in the journal, in the order of storage."""
-    at: int
-    """Milliseconds since 1970."""
-    event: AnyEvent
-    json: bytes
-    """The event as stored: one line of UTF-8 that can be sent unchanged."""
-
-
-class RawEvents(Value):
-    """Consecutive events of a session, as text that can be sent unchanged."""
-
-    session: str
-    last: int
-    """The number of the last event."""
-    text: str
-    """A JSON array of events as `envelope` makes them, without events that may hold secrets."""
 
 
 class Encoded(Value):
@@ -264,17 +219,6 @@ def _is_of_unknown_kind(data: bytes) -> bool:
         return False
 
 
-def envelope(session: str, seq: int, position: int, at: int, json: bytes) -> bytes:
-    """A stored event as JSON."""
-    return _envelope(session) % (seq, position, at, json)
-
-
-@lru_cache(maxsize=1024)
-def _envelope(session: str) -> bytes:
-    name = _encoder.encode(session).replace(b"%", b"%%")
-    return b'{"session":%b,"seq":%%d,"position":%%d,"at":%%d,"event":%%b}' % name
-
-
 def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEvents | None:
     """The first of these events of a session: number, position, time, and bytes of each.
 
@@ -283,7 +227,7 @@ def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEve
     """
     parts: list[bytes] = []
     size = last = 0
-    form = _envelope(session)
+    form = envelope_form(session)
     for row in rows:
         json = row[3]
         size += len(json)
@@ -312,10 +256,12 @@ def check_session(session: str) -> None:
         raise UsageError(f"session: 1 to {_LONGEST_NAME} printable ASCII characters are wanted")
 
 
-def check_page(after: int, limit: int) -> int:
+def check_page(after: int, limit: int, before: int | None = None) -> int:
     """The limit to use. Raises `UsageError` for invalid numbers."""
     if not 0 <= after <= _LARGEST:
         raise UsageError("after: must be 0 or more")
+    if before is not None and not 0 <= before <= _LARGEST:
+        raise UsageError("before: must be 0 or more")
     if limit < 1:
         raise UsageError("limit: must be 1 or more")
     return min(limit, MOST_EVENTS)
@@ -334,8 +280,3 @@ def page(items: Iterable[_Item], limit: int, size: Callable[[_Item], int]) -> li
         if len(found) >= limit or total >= PAGE_BYTES:
             break
     return found
-
-
-def stored_size(stored: Stored) -> int:
-    """The size of a stored event in a page."""
-    return len(stored.json)

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from quarterdeck.journal.stored import Stored
-from quarterdeck.journal.usage import (
-    LimitState,
-    Share,
-    UsageBy,
-    UsageRow,
-    Used,
-    add,
-    day_of,
-    limit_state,
-    shares,
-    slots,
-)
-from quarterdeck.journal.views import SessionView
+from quarterdeck.journal.usage import Share, add, day_of, limit_state, shares, slots
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow, Used
 
 
 class UsageSums:

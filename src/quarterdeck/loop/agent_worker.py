@@ -1,7 +1,7 @@
 """Turns by the library, without a hub: a process for each turn.
 
-Owns who answers the agent's questions. With a `Judge` it decides about every call, and says when a
-person is asked. Where a decision is needed, `decide` is asked; if it gives none in time, or if
+Owns who answers the agent's questions. An `Arbiter` decides about every call, and says when
+a person is asked. Where a decision is needed, `decide` is asked; if it gives none in time, or if
 there is none, the call is denied, and the next prompt says so. Nothing is allowed without a
 decision.
 """
@@ -27,8 +27,8 @@ from quarterdeck.agent.start import prepare_start
 from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.domain.errors import LinkClosed, QuarterdeckError, TurnFailed
 from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.loop.arbiter import HOOK_SECONDS, Arbiter, Person, TurnArbiter
 from quarterdeck.loop.boxes import Box
-from quarterdeck.loop.judge import HOOK_SECONDS, Judge, Person, TurnJudge
 from quarterdeck.loop.prompts import structured
 from quarterdeck.loop.state import SHOWN_TEXT, Limited, TurnOutcome
 from quarterdeck.loop.worker import EDITING_TOOLS, TurnRequest
@@ -60,16 +60,16 @@ class AgentWorker:
         options: Options | None = None,
         *,
         decide: Decide | None = None,
-        judge: Judge | None = None,
+        arbiter: Arbiter | None = None,
         box: Box | None = None,
     ) -> None:
-        """`judge` decides about all calls, and asks `decide` only if a person is to decide.
+        """`arbiter` decides about all calls, and asks `decide` only if a person is to decide.
 
         `box` puts each CLI into a sandbox.
         """
         self._options = options or Options()
         self._decide = decide
-        self._judge = judge
+        self._arbiter = arbiter
         self._box = box
         self._agent: Agent | None = None
 
@@ -77,18 +77,18 @@ class AgentWorker:
         """Run a turn to its end, with its background tasks."""
         seen = _Seen()
         person = None if self._decide is None else _person(self._decide)
-        judge: TurnJudge
-        if self._judge is None:
-            judge = _Unjudged(person, request.spec.ask_timeout)
+        arbiter: TurnArbiter
+        if self._arbiter is None:
+            arbiter = _AskPerson(person, request.spec.ask_timeout)
         else:
-            judge = self._judge.turn(request, person)
+            arbiter = self._arbiter.turn(request, person)
         undrained = 0
         error = ""
         try:
-            async with self._made(self._options_for(request), judge, seen) as agent:
+            async with self._made(self._options_for(request), arbiter, seen) as agent:
                 messages = agent.messages()
                 async with background_tasks() as tasks:
-                    tasks.start_soon(_follow, messages, seen, judge)
+                    tasks.start_soon(_follow, messages, seen, arbiter)
                     try:
                         async with agent:
                             self._agent = agent
@@ -100,24 +100,26 @@ class AgentWorker:
         except (LinkClosed, TurnFailed) as failure:
             # A CLI that cannot be started is raised: no further turn would mend it.
             error, undrained = str(failure).partition("\n")[0], 0
-        return seen.outcome(error, judge.denied, undrained)
+        return seen.outcome(error, arbiter.denied, undrained)
 
     @asynccontextmanager
-    async def _made(self, options: Options, judge: TurnJudge, seen: _Seen) -> AsyncIterator[Agent]:
+    async def _made(
+        self, options: Options, arbiter: TurnArbiter, seen: _Seen
+    ) -> AsyncIterator[Agent]:
         """The agent of a turn, to be started; in a sandbox if there is to be one."""
 
         async def show(given: HookInput | UnknownHook) -> HookOutput:
-            return await judge.show(given, agent.version)
+            return await arbiter.show(given, agent.version)
 
         hooks = [Hook(event=HookEvent.PRE_TOOL_USE, function=show, timeout=HOOK_SECONDS)]
-        if self._judge is None:
+        if self._arbiter is None:
             hooks = []
         if self._box is None:
-            agent = Agent(options, decide=judge.decide, hooks=hooks)
+            agent = Agent(options, decide=arbiter.decide, hooks=hooks)
             yield agent
             return
         with ArgumentFiles() as files:
-            ready = await prepare_start(options, files)
+            ready = await prepare_start(options, files, hooked=True)
             async with (
                 self._box(ready.command, ready.env, str(options.cwd)) as boxed,
                 await SubprocessLink.start(
@@ -126,7 +128,7 @@ class AgentWorker:
             ):
                 seen.sandbox = boxed.sandbox
                 agent = Agent(
-                    options, decide=judge.decide, hooks=hooks, link=link, version=ready.version
+                    options, decide=arbiter.decide, hooks=hooks, link=link, version=ready.version
                 )
                 yield agent
 
@@ -168,7 +170,7 @@ def _person(decide: Decide) -> Person:
     return ask
 
 
-class _Unjudged:
+class _AskPerson:
     """Answers the questions of one turn where no policy decides."""
 
     def __init__(self, person: Person | None, seconds: float | None) -> None:
@@ -255,12 +257,12 @@ class _Seen:
         )
 
 
-async def _follow(messages: Messages, seen: _Seen, judge: TurnJudge) -> None:
+async def _follow(messages: Messages, seen: _Seen, arbiter: TurnArbiter) -> None:
     with suppress(LinkClosed):  # the turn gets the error too
         async for message in messages:
             seen.observe(message)
             try:
-                await judge.observe(message)
+                await arbiter.observe(message)
             except QuarterdeckError as error:
                 # What the CLI has decided by itself: it cannot be undone, and the turn goes on.
                 log.warning("a decision of the CLI is not recorded: %s", error)

@@ -199,7 +199,7 @@ class _Seen:
                 self._stopped_by = by
             case ev.RunEnded(reason=reason) if not self.ended:
                 self.fail(reason)
-            case ev.Decided(verdict="deny", by=by, title=title, tool=tool):
+            case ev.Decided(verdict="deny", by=by, title=title, tool=tool, caller=None):
                 self._denied.append(f"{tool}: {title} ({by})"[:200])
             case ev.RateLimited(status=status, resets_at=resets):
                 rejected = status == "rejected"

@@ -36,7 +36,7 @@ INTERRUPT_SECONDS = 20.0
 """How long an interrupted turn may take to end, before its process is ended."""
 
 T = TypeVar("T")
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
 """Gets a line for people whenever something happens."""
 
 
@@ -69,7 +69,7 @@ async def run_loop(
     store: LoopStore,
     *,
     clock: Clock | None = None,
-    told: Told | None = None,
+    report: Progress | None = None,
     box: Box = unboxed,
 ) -> LoopState:
     """Run a loop until it stops, or go on with one that was cut off; gives its last state.
@@ -80,7 +80,7 @@ async def run_loop(
     could mend. The manifest stays, and the loop can be continued.
     """
     with store.locked(state.id):
-        runner = _Runner(state, worker, store, clock or Clock(), told or _silent, box)
+        runner = _Runner(state, worker, store, clock or Clock(), report or _silent, box)
         return await runner.run()
 
 
@@ -97,14 +97,14 @@ class _Runner:
         worker: Worker,
         store: LoopStore,
         clock: Clock,
-        told: Told,
+        report: Progress,
         box: Box,
     ) -> None:
         self._state = state
         self._worker = worker
         self._store = store
         self._clock = clock
-        self._told = told
+        self._report = report
         self._box = box
         self._wanted = Wanted()
         self._news = anyio.Event()
@@ -121,7 +121,7 @@ class _Runner:
         async with background_tasks() as tasks:
             tasks.start_soon(self._watch)
             while not self._over:
-                await self._look()  # a wish from during the turn counts before the next one
+                await self._look()  # a request from during the turn counts before the next one
                 if self._wanted.stop:
                     by = self._wanted.by
                     text = f"It was stopped by {by}." if by else "A person has stopped it."
@@ -158,7 +158,7 @@ class _Runner:
                 assert_never(step)
 
     async def _plan(self) -> None:
-        self._told("Makes a plan.")
+        self._report("Makes a plan.")
         began = self._clock.now()
         outcome, cut = await self._turn(TurnKind.PLAN, prompts.plan_prompt(self._state.spec))
         self._worked(began)
@@ -171,7 +171,7 @@ class _Runner:
             await self._set(plan=outcome.text, plan_usd=self._state.plan_usd + outcome.cost_usd)
 
     async def _work(self, number: int) -> None:
-        self._told(f"Turn {number} of at most {self._state.spec.stops.turns}.")
+        self._report(f"Turn {number} of at most {self._state.spec.stops.turns}.")
         began = self._clock.now()
         where = self._folder.directory
         before = await self._folder.state()
@@ -214,9 +214,9 @@ class _Runner:
             limit_failures=0,
         )
         for call in outcome.denied:
-            self._told(f"Denied: {call}")
+            self._report(f"Denied: {call}")
         how = f"failed: {outcome.outcome}" if outcome.failed else "ended"
-        self._told(f"Turn {turn.number} {how}; ${self._state.cost_usd:.4f} so far.")
+        self._report(f"Turn {turn.number} {how}; ${self._state.cost_usd:.4f} so far.")
 
     async def _commit(self, number: int) -> None:
         spec = self._state.spec
@@ -226,11 +226,11 @@ class _Runner:
         try:
             commit = await self._folder.commit(message)
         except LaunchError as error:
-            self._told(f"Not committed: {error}")
+            self._report(f"Not committed: {error}")
             return
         if commit is not None:
             await self._change_last(commit=commit)
-            self._told(f"Committed {commit[:12]}.")
+            self._report(f"Committed {commit[:12]}.")
 
     async def _check(self, command: str) -> None:
         check = await self._run_command(command)
@@ -238,7 +238,7 @@ class _Runner:
             return
         await self._change_last(check=check)
         how = "did not end in time" if check.code is None else f"exited with {check.code}"
-        self._told(f"The check {how}.")
+        self._report(f"The check {how}.")
 
     async def _run_command(self, command: str) -> Check | None:
         """Run a command; None if a person stopped the loop before its end."""
@@ -250,7 +250,7 @@ class _Runner:
         return check
 
     async def _review(self, number: int) -> None:
-        self._told(f"Reviews turn {number}.")
+        self._report(f"Reviews turn {number}.")
         began = self._clock.now()
         review = self._state.spec.review
         outcome, cut = await self._turn(
@@ -266,7 +266,7 @@ class _Runner:
         failed = outcome.outcome if outcome.failed or cut else ""
         verdict = prompts.verdict_of(bytes(outcome.result), failed)
         await self._change_last(verdict=verdict, review_usd=outcome.cost_usd)
-        self._told("The reviewer agrees." if verdict.agree else "The reviewer does not agree.")
+        self._report("The reviewer agrees." if verdict.agree else "The reviewer does not agree.")
 
     # --- one turn of an agent ---
 
@@ -371,7 +371,7 @@ class _Runner:
         await self._save()
         if state.waiting_until is not None:
             left = state.waiting_until - self._clock.now()
-            self._told(f"The account's limit is reached. Waits {max(left, 0):.0f} s for it.")
+            self._report(f"The account's limit is reached. Waits {max(left, 0):.0f} s for it.")
 
     async def _wait_for_limit(self, until: float) -> None:
         began = self._clock.now()
@@ -381,12 +381,12 @@ class _Runner:
         await self._set(waiting_until=None, waited=waited)
 
     async def _pause(self) -> None:
-        self._told(f"Paused by {self._wanted.by}." if self._wanted.by else "Paused.")
+        self._report(f"Paused by {self._wanted.by}." if self._wanted.by else "Paused.")
         await self._set(paused=True)
         while self._wanted.paused and not self._wanted.stop:
             await self._news.wait()
         await self._set(paused=False)
-        self._told("Goes on.")
+        self._report("Goes on.")
 
     async def _watch(self) -> None:
         """Look at what people want, again and again."""
@@ -431,7 +431,7 @@ class _Runner:
         stopped = Stopped(reason=stop.reason, text=stop.text, at=self._clock.now(), by=by)
         await self._set(stopped=stopped, proof=tuple(proof), paused=False, waiting_until=None)
         await anyio.to_thread.run_sync(write_reports, self._store, self._state)
-        self._told(stop.text)
+        self._report(stop.text)
 
     def _worked(self, began: float) -> None:
         worked = self._state.worked + max(0.0, self._clock.now() - began)

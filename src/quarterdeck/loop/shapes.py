@@ -65,7 +65,7 @@ class NewLoop(Value, forbid_unknown_fields=True):
     """An id of the caller's choice makes the call idempotent."""
 
 
-def wish(action: LoopAction, by: str) -> Wanted:
+def request_of(action: LoopAction, by: str) -> Wanted:
     """An action as what a person wants."""
     return Wanted(paused=action == "pause", stop=action == "stop", by=by)
 

@@ -49,9 +49,9 @@ SOCKETS_MESSAGE = (
 
 COMMAND = "quarterdeck"
 NAMED_IN_CODE = name_set(
-    "acp answer archive asks attach audit backup budget config demo export fork interrupt loop mcp"
-    " new policy relay rename restore resume retention rm runner schedule sdk search send serve"
-    " service sessions stop telegram token top usage webhook worktree"
+    "acp answer archive asks attach audit backup budget config demo export fork interrupt journal"
+    " loop mcp new policy relay rename restore resume retention rm runner schedule sdk search send"
+    " serve service sessions stop telegram token top usage webhook worktree"
 )
 """Subcommands that reveal a call of the command in unreadable code. `import`, `run` and a few more
 are not listed: in Python code they are common beside the name of the package."""

@@ -19,18 +19,12 @@ from quarterdeck.policy.needs import needs_of
 from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.patterns import Pattern
 from quarterdeck.policy.policy import Policy
-from quarterdeck.policy.rules import (
-    ROLE,
-    AskSettings,
-    CallConditions,
-    Rule,
-    Verb,
-    may_answer,
-)
+from quarterdeck.policy.rules import AskSettings, CallConditions, Rule, Verb
 from quarterdeck.policy.specifiers import EDITING, READING, Behavior
 from quarterdeck.policy.specifiers import Rule as Specifier
 from quarterdeck.policy.toml import Document, Flaw
 from quarterdeck.policy.tool_names import MCP, tool_problem
+from quarterdeck.protocol.roles import ROLE, may_answer
 
 MOST_WARNINGS = 100
 """The number of warnings that are reported for one file."""

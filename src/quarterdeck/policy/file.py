@@ -21,11 +21,12 @@ from quarterdeck.policy.patterns import Pattern
 from quarterdeck.policy.places import PlaceConditions
 from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
-from quarterdeck.policy.rules import ROLE, AskSettings, CallConditions, Rule, Verb
+from quarterdeck.policy.rules import AskSettings, CallConditions, Rule, Verb
 from quarterdeck.policy.specifiers import Behavior
 from quarterdeck.policy.toml import Document, Flaw, read_toml
 from quarterdeck.policy.toml_values import MODES, MOST_FLAWS, Table, Then, TooManyFlaws, nearest
 from quarterdeck.policy.wildcards import too_wild
+from quarterdeck.protocol.roles import ROLE
 
 __all__ = ["KEYS", "Loaded", "read_policy"]
 

@@ -27,9 +27,6 @@ from quarterdeck.policy.places import PlaceConditions
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.shell import Part
 
-ROLE = "role:"
-"""Before the name of a role in a list of people."""
-
 
 class AskSettings(Value):
     """What holds for a question."""
@@ -54,12 +51,6 @@ def strictest(asked: Iterable[AskSettings]) -> AskSettings:
         wait=wait,
         then="allow" if allowed else "deny",
     )
-
-
-def may_answer(answered_by: Iterable[tuple[str, ...]], name: str, role: str) -> bool:
-    """Whether a person may answer. An unknown role matches no list."""
-    known = {name, f"{ROLE}{role}"} if role else {name}
-    return all(known & set(people) for people in answered_by)
 
 
 class Verb(StrEnum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from quarterdeck.claude.launch import SIMPLE, is_simple
+from quarterdeck.claude.forced_settings import SIMPLE, is_simple
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.runtime.agent_process import MARKS
@@ -27,16 +27,18 @@ _PROMPT_TOOL = "--permission-prompt-tool"
 _REPLAY = "--replay-user-messages"
 _PARTIAL = "--include-partial-messages"
 _SKIP = "--dangerously-skip-permissions"
+_MAY_SKIP = "--allow-dangerously-skip-permissions"
 _BARE = "--bare"
+_DIAL = "--sdk-url"
 _SETTINGS, _MANAGED = "--settings", "--managed-settings"
 _RESUME = "--resume"
 _VALUES = (
     "--input-format", "--output-format", _PROMPT_TOOL, "--permission-mode", "--model", _RESUME,
-    _SETTINGS, _MANAGED,
+    _SETTINGS, _MANAGED, _DIAL,
 )  # fmt: skip
 _OPTIONAL = (_RESUME,)
 """Flags whose value may be missing: what looks like a flag is not taken for it."""
-_ALONE = (_REPLAY, _PARTIAL, _SKIP, _BARE)
+_ALONE = (_REPLAY, _PARTIAL, _SKIP, _MAY_SKIP, _BARE)
 _PRINT = ("-p", "--print")
 
 
@@ -98,6 +100,8 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
         raise UsageError(
             f"{_BARE}: with it the CLI calls no hooks, and the hub's rules would not hold"
         )
+    if _DIAL in values:
+        raise UsageError(f"{_DIAL}: the hub would not hear the CLI; it is for programs without one")
     if is_simple(environ):
         raise UsageError(
             f"{SIMPLE}: with this variable the CLI calls no hooks, and the hub's rules would not"
@@ -109,7 +113,8 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
         callback=tool == STDIO,
         states=_is_on(environ, EMIT_STATES) or _is_on(environ, READ_STATES),
         mode=values.get("--permission-mode"),
-        skip_permissions=_SKIP in alone or values.get("--permission-mode") == BYPASS,
+        skip_permissions=bool(alone & {_SKIP, _MAY_SKIP})
+        or values.get("--permission-mode") == BYPASS,
         model=values.get("--model"),
         resume=values.get(_RESUME),
         settings=values.get(_SETTINGS),

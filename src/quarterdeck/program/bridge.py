@@ -19,6 +19,7 @@ import anyio
 from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkRefused
 from quarterdeck.domain.exits import Exit
 from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.program.acts import Act
 from quarterdeck.program.arguments import CommandLine
 from quarterdeck.program.hub_link import HubLink
 from quarterdeck.program.pipes import ProgramPipes
@@ -161,12 +162,16 @@ class Bridge:
             self._to_program += routed.program
             self._program_news.set()
             self._program_room.clear()
-        lines = [each for each in routed.hub if isinstance(each, bytes)]
-        if lines:
-            self._hub.say(lines)
         for each in routed.hub:
-            if isinstance(each, ProgramAnswer):
-                self._hub.answer(each.request_id, each.response)
+            match each:
+                case bytes():
+                    self._hub.say([each])
+                case Act():
+                    self._hub.act(each)
+                case ProgramAnswer(request_id=request_id, response=response):
+                    self._hub.answer(request_id, response)
+        for warning in routed.warnings:
+            _write_stderr(f"quarterdeck-claude: {warning}\n".encode())
         self._hub.keep_answers(self.router.is_open)
         if self.router.program_spoke and self._link is not None:
             self._hub.start(Started(pid=self._link.pid, directory=str(Path.cwd())))

@@ -20,6 +20,7 @@ from websockets.exceptions import InvalidStatus
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused
 from quarterdeck.domain.exits import Exit
 from quarterdeck.domain.structs import Value
+from quarterdeck.program.acts import Act
 from quarterdeck.protocol.runner_frames import (
     Ack,
     Ended,
@@ -27,6 +28,7 @@ from quarterdeck.protocol.runner_frames import (
     HubHeader,
     Lines,
     Program,
+    ProgramAct,
     ProgramAnswer,
     Started,
     Stop,
@@ -41,7 +43,7 @@ PATH = "/program"
 _FORBIDDEN = frozenset({401, 403, 404})
 
 
-class Patience(Value):
+class Timeouts(Value):
     """How long things are tried, in seconds."""
 
     start: float = 5.0
@@ -67,7 +69,7 @@ class HubLink:
         spool: Spool,
         take: Callable[[bytes], None],
         stop: Callable[[bool], None],
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self.ready = asyncio.Event()
         """Set when the hub has accepted the program for the first time."""
@@ -81,7 +83,7 @@ class HubLink:
         self._spool = spool
         self._take = take
         self._stop = stop
-        self._patience = patience or Patience()
+        self._timeouts = timeouts or Timeouts()
         self._started: Started | None = None
         self._answers: dict[str, ProgramAnswer] = {}
         self._accepted = 0
@@ -90,7 +92,7 @@ class HubLink:
     @property
     def farewell_seconds(self) -> float:
         """How long the hub is waited for at the end."""
-        return self._patience.farewell
+        return self._timeouts.farewell
 
     # --- what the agent says ---------------------------------------------------------------------
 
@@ -105,6 +107,12 @@ class HubLink:
         self._spool.add(lines)
         if self._spool.full:
             self.room.clear()
+        self._news.set()
+
+    def act(self, act: Act) -> None:
+        """The program has done something to its agent."""
+        number = self._spool.last + 1
+        self._spool.add_report(ProgramAct(number=number, **msgspec.structs.asdict(act)))
         self._news.set()
 
     def answer(self, request_id: str, response: Raw) -> None:
@@ -145,11 +153,11 @@ class HubLink:
             except LinkRefused as refused:
                 now = time.monotonic()
                 if not self.ready.is_set():
-                    if _is_final(refused) or now - began > self._patience.start:
+                    if _is_final(refused) or now - began > self._timeouts.start:
                         raise
                 elif _is_final(refused):
                     refused_since = refused_since or now
-                    if now - refused_since > self._patience.refused:
+                    if now - refused_since > self._timeouts.refused:
                         raise
             except LinkError:
                 pass  # the next attempt tells whether the hub is there
@@ -164,7 +172,7 @@ class HubLink:
         """Say who we are; returns the number that the hub has acknowledged."""
         await socket.send(self._hello)
         try:
-            with anyio.fail_after(self._patience.greeting):
+            with anyio.fail_after(self._timeouts.greeting):
                 header, _ = await socket.receive()
         except TimeoutError:
             raise LinkError("the hub did not acknowledge in time") from None
@@ -214,6 +222,8 @@ class HubLink:
                 sent = batch[-1].number
                 if batch[0].kind is Kind.END:
                     await socket.send(msgspec.json.decode(batch[0].data, type=Ended))
+                elif batch[0].kind is Kind.REPORT:
+                    await socket.send(msgspec.json.decode(batch[0].data, type=ProgramAct))
                 else:
                     await socket.send(Lines(first=first), [each.data for each in batch])
                 await anyio.lowlevel.checkpoint()

@@ -179,6 +179,7 @@ def _bridge(
     from msgspec.structs import replace
 
     from quarterdeck.claude.launch import ArgumentFiles
+    from quarterdeck.claude.locate import cli_version
     from quarterdeck.program.bridge import Bridge
     from quarterdeck.program.hub_link import HubLink
     from quarterdeck.program.settings import guarded_settings
@@ -196,6 +197,6 @@ def _bridge(
             spool.remove()
 
     with ArgumentFiles() as files:
-        settings = guarded_settings(line.given, Path.cwd(), files)
+        settings = guarded_settings(line.given, Path.cwd(), files, cli_version(command))
         guarded = replace(line, argv=with_settings(line.argv, settings))
         return anyio.run(serve, guarded)

@@ -9,29 +9,60 @@ hub has asked for is kept from it.
 |---|---|
 | `initialize` | waits for both, is sent once with the hooks of both, and answered to both |
 | `hook_callback` | to the one whose callback it is; the CLI puts deny before ask before allow |
+| … whose hook changes the input | the hub's hook is shown that, before the CLI hears of it |
+| … whose hook answers a permission request | that is the program's answer, see below |
 | `mcp_message`, others | to the program |
 | `elicitation` | to the hub |
 | `can_use_tool` | to the hub, and to the program if it has a callback; the hub answers |
+| the program's requests and messages | to the CLI, unless they undo what the hub forces on it |
 | the end of the program's input | `may_end_input` says when it is the CLI's, too |
+
+What the program asks of the CLI, and what its hooks decide, goes to the hub as an `Act`.
+
+The module is long because one account of requests serves all rows of the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from uuid import uuid4
 
 import msgspec
 from msgspec import Raw, Struct, field
+from msgspec.structs import replace
 
-from quarterdeck.domain.structs import DECODE_ERRORS, Value
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import Value
+from quarterdeck.program import acts
+from quarterdeck.program.acts import Act
 from quarterdeck.program.arguments import Given
+from quarterdeck.program.lines import (
+    Envelope,
+    Reply,
+    answer_to,
+    callbacks_of,
+    cancel_of,
+    decision_of,
+    hides_a_message,
+    hooks_of,
+    maybe_envelope,
+    merged_hooks,
+    read_envelope,
+    read_reply,
+    refusal,
+    strings_of,
+    subtype_of,
+    success,
+    with_hooks,
+)
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
 from quarterdeck.wire.exchange import RecentIds
+from quarterdeck.wire.hooks import HookEvent, PermissionRequestInput
 from quarterdeck.wire.internal import CommandLifecycle, TranscriptMirror
 from quarterdeck.wire.messages import StreamEvent, User
-from quarterdeck.wire.rawjson import dump, members
+from quarterdeck.wire.rawjson import members, same_json
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
 from quarterdeck.wire.system import SessionStateChanged, Status
 from quarterdeck.wire.turns import PromptTaken, TurnLedger
@@ -57,28 +88,9 @@ class Routed(Struct):
 
     cli: list[bytes] = field(default_factory=list)
     program: list[bytes] = field(default_factory=list)
-    hub: list[bytes | ProgramAnswer] = field(default_factory=list)
-
-
-class _Envelope(Struct):
-    """What is read of a line for the CLI."""
-
-    type: str = ""
-    request_id: str = ""
-    uuid: str | None = None
-    request: Raw = Raw(b"null")
-    response: Raw = Raw(b"null")
-
-
-class _Reply(Struct):
-    request_id: str = ""
-    subtype: str = ""
-    error: str = ""
-    response: Raw = Raw(b"null")
-
-
-class _Request(Struct):
-    subtype: str = ""
+    hub: list[bytes | ProgramAnswer | Act] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """For whoever looks at stderr."""
 
 
 class _Open(Value):
@@ -86,11 +98,10 @@ class _Open(Value):
 
     hub: bool
     program: bool
-
-
-_envelope = msgspec.json.Decoder(_Envelope).decode
-_reply = msgspec.json.Decoder(_Reply).decode
-_request = msgspec.json.Decoder(_Request).decode
+    hook: HookCallback | None = None
+    """The program's hook that is called."""
+    call: CanUseTool | None = None
+    """The call that is asked about."""
 
 
 class Router:
@@ -125,6 +136,10 @@ class Router:
         self._hidden = False
         """Whether the open turn is one that only the hub has asked for."""
         self._state: str | None = None
+        self._shown_again: dict[str, tuple[str, Raw]] = {}
+        """What the hub is asked about changed inputs: the hook's request, and its output."""
+        self._decided: dict[str, Raw] = {}
+        """Decisions of hooks about calls that the CLI has not asked about yet."""
 
     # --- what it knows ---------------------------------------------------------------------------
 
@@ -155,6 +170,7 @@ class Router:
     def from_program(self, line: bytes) -> Routed:
         """A line that the program wrote."""
         routed = Routed()
+        line = line.replace(b"\r", b" ")  # a blank for us, and for others the end of a line
         if not self._greeted:
             self._held.append(line)
             self._greet(routed)
@@ -169,17 +185,19 @@ class Router:
         self._greet(routed)
         for request_id, asked in list(self._open.items()):
             if asked.hub:
-                self._open[request_id] = _Open(hub=True, program=False)
+                self._open[request_id] = replace(asked, program=False)
             else:
                 self._close(request_id)
-                routed.cli.append(_refusal(request_id, GONE))
+                routed.cli.append(refusal(request_id, GONE))
         return routed
 
     def _program_says(self, line: bytes, routed: Routed) -> None:
-        try:
-            said = _envelope(line)
-        except DECODE_ERRORS:
-            routed.cli.append(line)  # the CLI says what is wrong with it
+        said = maybe_envelope(line)
+        if said is None:
+            if hides_a_message(line):
+                routed.warnings.append("a message of the program is not passed on: it is malformed")
+            else:
+                routed.cli.append(line)  # the CLI says what is wrong with it
             return
         match said.type:
             case "control_request":
@@ -189,41 +207,103 @@ class Router:
             case "user":
                 routed.cli.append(self._marked_prompt(said, line))
             case "control_cancel_request":
-                self._of_program.discard(said.request_id)  # it may get no answer any more
-                routed.cli.append(line)
-            case _:
-                routed.cli.append(line)
+                if said.request_id in self._of_program:
+                    self._of_program.discard(said.request_id)  # it may get no answer any more
+                    routed.cli.append(line)
+            case kind:
+                self._program_tells(kind, said, line, routed)
 
-    def _program_requests(self, said: _Envelope, line: bytes, routed: Routed) -> None:
-        if said.request_id in self._of_hub or said.request_id in self._of_program:
-            text = f"the request {said.request_id!r} is open already"
-            routed.program.append(_refusal(said.request_id, text))
-            return
-        if _subtype(said.request) == "initialize":
-            found = _hooks(members(said.request))
-            if taken := _callbacks(found) & self._hub_callbacks:
-                text = f"the callback id {min(taken)!r} is the hub's"
-                routed.program.append(_refusal(said.request_id, text))
+    def _program_tells(self, kind: str, said: Envelope, line: bytes, routed: Routed) -> None:
+        if acts.is_environment(kind):
+            try:
+                acts.check_variables(line)
+            except UsageError as error:
+                routed.warnings.append(f"variables of the program are not passed on: {error}")
+                if said.request_id:
+                    routed.program.append(refusal(said.request_id, str(error)))
                 return
-            # Also one that comes later: it would take the hub's hooks away.
-            line = _with_hooks(line, said.request, _merged(self._hub_hooks, found))
-        self._of_program.add(said.request_id)
+        if (act := acts.message_act(kind, line)) is not None:
+            routed.hub.append(act)
         routed.cli.append(line)
 
-    def _program_answers(self, said: _Envelope, line: bytes, routed: Routed) -> None:
-        reply = _read_reply(said.response)
+    def _program_requests(self, said: Envelope, line: bytes, routed: Routed) -> None:
+        if said.request_id in self._of_hub or said.request_id in self._of_program:
+            text = f"the request {said.request_id!r} is open already"
+            routed.program.append(refusal(said.request_id, text))
+            return
+        subtype = subtype_of(said.request)
+        try:
+            acts.check_request(subtype, said.request, self._given)
+        except UsageError as error:
+            routed.program.append(refusal(said.request_id, str(error)))
+            _add(routed, acts.request_act(subtype, said.request, refused=str(error)))
+            return
+        if subtype == "initialize":
+            found = hooks_of(members(said.request))
+            if taken := callbacks_of(found) & self._hub_callbacks:
+                text = f"the callback id {min(taken)!r} is the hub's"
+                routed.program.append(refusal(said.request_id, text))
+                return
+            # Also one that comes later: it would take the hub's hooks away.
+            line = with_hooks(line, said.request, merged_hooks(self._hub_hooks, found))
+        self._of_program.add(said.request_id)
+        _add(routed, acts.request_act(subtype, said.request))
+        routed.cli.append(line)
+
+    def _program_answers(self, said: Envelope, line: bytes, routed: Routed) -> None:
+        reply = read_reply(said.response)
         asked = self._open.get(reply.request_id)
         if asked is None or not asked.program:
             return  # withdrawn, answered by the hub, or never asked
         if asked.hub:
             # Only the hub answers: it knows who may, and keeps what was answered.
-            self._open[reply.request_id] = _Open(hub=True, program=False)
-            routed.hub.append(ProgramAnswer(request_id=reply.request_id, response=_decision(reply)))
+            self._open[reply.request_id] = replace(asked, program=False)
+            routed.hub.append(
+                ProgramAnswer(request_id=reply.request_id, response=decision_of(reply))
+            )
+            return
+        if asked.hook is not None:
+            self._hook_answers(asked.hook, reply, line, routed)
             return
         self._close(reply.request_id)
         routed.cli.append(line)
 
-    def _marked_prompt(self, said: _Envelope, line: bytes) -> bytes:
+    def _hook_answers(self, hook: HookCallback, reply: Reply, line: bytes, routed: Routed) -> None:
+        """A hook of the program has an output."""
+        _add(routed, acts.hook_act(hook, reply))
+        event = acts.event_of(hook)
+        if event == HookEvent.PERMISSION_REQUEST.value and reply.subtype == "success":
+            # The CLI would take a decision here for the answer, and the hub could not object.
+            decision, rest = acts.taken_decision(reply)
+            self._close(reply.request_id)
+            routed.cli.append(success(reply.request_id, rest))
+            if decision is not None:
+                self._answer_by_hook(hook, decision, routed)
+            return
+        changed = acts.changed_input(reply)
+        watching = sorted(callbacks_of({event: self._hub_hooks.get(event, [])}))
+        if changed is not None and watching:
+            # The hub has been shown the agent's input only.
+            second = f"{reply.request_id}-changed"
+            self._shown_again[second] = reply.request_id, reply.response
+            self._open[reply.request_id] = _Open(hub=True, program=False, hook=hook)
+            routed.hub.append(acts.with_input(hook, watching[0], changed, second))
+            return
+        self._close(reply.request_id)
+        routed.cli.append(line)
+
+    def _answer_by_hook(self, hook: HookCallback, decision: Raw, routed: Routed) -> None:
+        """Give the decision of a hook to the hub, as the program's answer."""
+        for request_id, asked in self._open.items():
+            if asked.call is not None and _is_same_call(asked.call, hook):
+                routed.hub.append(ProgramAnswer(request_id=request_id, response=decision))
+                return
+        if hook.tool_use_id:  # the CLI is about to ask
+            self._decided[hook.tool_use_id] = decision
+            while len(self._decided) > REMEMBERED:
+                del self._decided[next(iter(self._decided))]
+
+    def _marked_prompt(self, said: Envelope, line: bytes) -> bytes:
         """The prompt with a uuid: the CLI reports on those that have one."""
         uuid = said.uuid
         if not uuid:
@@ -239,15 +319,15 @@ class Router:
     def from_hub(self, line: bytes) -> Routed:
         """A line that the hub has for the CLI."""
         routed = Routed()
-        said = _envelope(line)
+        said = read_envelope(line)
         match said.type:
-            case "control_request" if _subtype(said.request) == "initialize":
+            case "control_request" if subtype_of(said.request) == "initialize":
                 self._hub_greets(said, line, routed)
             case "control_request":
                 self._of_hub.add(said.request_id)
                 routed.cli.append(line)
             case "control_response":
-                self._hub_answers(_read_reply(said.response), line, routed)
+                self._hub_answers(read_reply(said.response), line, routed)
             case "control_cancel_request":
                 self._of_hub.discard(said.request_id)
                 routed.cli.append(line)
@@ -260,13 +340,13 @@ class Router:
                 routed.cli.append(line)
         return routed
 
-    def _hub_greets(self, said: _Envelope, line: bytes, routed: Routed) -> None:
+    def _hub_greets(self, said: Envelope, line: bytes, routed: Routed) -> None:
         if self._greeting_answer is not None:
-            routed.hub.append(_answer(said.request_id, self._greeting_answer))
+            routed.hub.append(answer_to(said.request_id, self._greeting_answer))
             return
         self._greeting = line
-        self._hub_hooks = _hooks(members(said.request))
-        self._hub_callbacks = _callbacks(self._hub_hooks)
+        self._hub_hooks = hooks_of(members(said.request))
+        self._hub_callbacks = callbacks_of(self._hub_hooks)
         self._greet(routed)
 
     def _greet(self, routed: Routed) -> None:
@@ -274,10 +354,10 @@ class Router:
         if self._greeted or self._greeting is None or not self.program_spoke:
             return
         self._greeted = True
-        mine = _envelope(self._greeting)
+        mine = read_envelope(self._greeting)
         held, self._held = self._held, []
-        first = _maybe_envelope(held[0]) if held else None
-        if first is not None and _subtype(first.request) == "initialize":
+        first = maybe_envelope(held[0]) if held else None
+        if first is not None and subtype_of(first.request) == "initialize":
             self._program_says(held.pop(0), routed)
             if first.request_id in self._of_program:
                 self._greetings[first.request_id] = mine.request_id
@@ -288,12 +368,18 @@ class Router:
         for line in held:
             self._program_says(line, routed)
 
-    def _hub_answers(self, reply: _Reply, line: bytes, routed: Routed) -> None:
+    def _hub_answers(self, reply: Reply, line: bytes, routed: Routed) -> None:
+        if (shown := self._shown_again.pop(reply.request_id, None)) is not None:
+            request_id, output = shown
+            if request_id in self._open:
+                self._close(request_id)
+                routed.cli.append(success(request_id, acts.both_outputs(output, reply)))
+            return
         asked = self._open.get(reply.request_id)
         if asked is None or not asked.hub:
             return  # withdrawn meanwhile, or a line that was written before
         if asked.program:
-            routed.program.append(_cancel(reply.request_id))
+            routed.program.append(cancel_of(reply.request_id))
         self._close(reply.request_id)
         routed.cli.append(line)
 
@@ -319,32 +405,42 @@ class Router:
         return routed
 
     def _cli_requests(self, message: ControlRequest, line: bytes, routed: Routed) -> None:
+        decided: Raw | None = None
         match message.request:
-            case CanUseTool():
-                asked = _Open(hub=True, program=self._given.callback and not self._ended)
+            case CanUseTool(tool_use_id=tool_use_id) as call:
+                decided = self._decided.pop(tool_use_id, None)
+                by_program = self._given.callback and not self._ended and decided is None
+                asked = _Open(hub=True, program=by_program, call=call)
             case Elicitation():
                 asked = _Open(hub=True, program=False)
             case HookCallback(callback_id=callback_id):
                 mine = callback_id in self._hub_callbacks
-                asked = _Open(hub=mine, program=not mine)
+                hook = None if mine else message.request
+                asked = _Open(hub=mine, program=not mine, hook=hook)
             case _:
                 asked = _Open(hub=False, program=True)
         if self._ended and not asked.hub:
             self._answered.add(message.request_id)
-            routed.cli.append(_refusal(message.request_id, GONE))
+            routed.cli.append(refusal(message.request_id, GONE))
             return
         self._open[message.request_id] = asked
         if asked.hub:
             routed.hub.append(line)
         if asked.program:
             routed.program.append(line)
+        if decided is not None:
+            routed.hub.append(ProgramAnswer(request_id=message.request_id, response=decided))
 
     def _cli_withdraws(self, request_id: str, line: bytes, routed: Routed) -> None:
         asked = self._open.get(request_id)
         if asked is None:
             return
         self._close(request_id)
-        if asked.hub:
+        again = [each for each, (of, _) in self._shown_again.items() if of == request_id]
+        for second in again:
+            del self._shown_again[second]
+            routed.hub.append(cancel_of(second))
+        if asked.hub and not again:
             routed.hub.append(line)
         if asked.program:
             routed.program.append(line)
@@ -354,7 +450,7 @@ class Router:
         hub = self._greetings.pop(request_id, None)
         if hub is not None:
             self._greeting_answer = message.response_json
-            routed.hub.append(_answer(hub, message.response_json))
+            routed.hub.append(answer_to(hub, message.response_json))
             self._of_hub.discard(hub)
         if request_id in self._of_program:
             self._of_program.discard(request_id)
@@ -412,7 +508,7 @@ class Router:
             return line
         found = members(Raw(line))
         for name in _UUID_MEMBERS:
-            if name in found and any(each in self._marked for each in _strings(found[name])):
+            if name in found and any(each in self._marked for each in strings_of(found[name])):
                 del found[name]
         return msgspec.json.encode(found)
 
@@ -421,93 +517,18 @@ class Router:
         self._answered.add(request_id)
 
 
-# --- lines ----------------------------------------------------------------------------------------
+def _add(routed: Routed, act: Act | None) -> None:
+    if act is not None:
+        routed.hub.append(act)
 
 
-def _maybe_envelope(line: bytes) -> _Envelope | None:
-    try:
-        return _envelope(line)
-    except DECODE_ERRORS:
-        return None
-
-
-def _subtype(request: Raw) -> str:
-    try:
-        return _request(request).subtype
-    except DECODE_ERRORS:
-        return ""
-
-
-def _read_reply(response: Raw) -> _Reply:
-    try:
-        return _reply(response)
-    except DECODE_ERRORS:
-        return _Reply()
-
-
-def _decision(reply: _Reply) -> Raw:
-    """What a program decided. A callback that failed has denied: so the CLI takes it."""
-    if reply.subtype == "success":
-        return reply.response
-    text = f"Tool permission request failed: Error: {reply.error}"
-    return dump({"behavior": "deny", "message": text})
-
-
-def _strings(json: Raw) -> list[str]:
-    try:
-        found = msgspec.json.decode(json, type=str | list[str])
-    except DECODE_ERRORS:
-        return []
-    return [found] if isinstance(found, str) else found
-
-
-def _hooks(request: dict[str, Raw]) -> dict[str, list[Raw]]:
-    try:
-        return (
-            msgspec.json.decode(request.get("hooks", b"null"), type=dict[str, list[Raw]] | None)
-            or {}
-        )
-    except DECODE_ERRORS:
-        return {}
-
-
-class _Matcher(Struct):
-    hook_callback_ids: list[str] = field(name="hookCallbackIds", default_factory=list)
-
-
-def _callbacks(hooks: dict[str, list[Raw]]) -> set[str]:
-    return {each for matchers in hooks.values() for matcher in matchers for each in _ids(matcher)}
-
-
-def _ids(matcher: Raw) -> Iterable[str]:
-    try:
-        return msgspec.json.decode(matcher, type=_Matcher).hook_callback_ids
-    except DECODE_ERRORS:
-        return ()
-
-
-def _merged(mine: dict[str, list[Raw]], other: dict[str, list[Raw]]) -> dict[str, list[Raw]]:
-    return {
-        event: [*mine.get(event, ()), *other.get(event, ())]
-        for event in dict.fromkeys((*mine, *other))
-    }
-
-
-def _with_hooks(line: bytes, request: Raw, hooks: dict[str, list[Raw]]) -> bytes:
-    body = {**members(request), "hooks": hooks}
-    return msgspec.json.encode({**members(Raw(line)), "request": body})
-
-
-def _refusal(request_id: str, error: str) -> bytes:
-    response = {"subtype": "error", "request_id": request_id, "error": error}
-    return msgspec.json.encode({"type": "control_response", "response": response})
-
-
-def _answer(request_id: str, response: Raw) -> bytes:
-    """The same answer, to another request."""
-    body = {**members(response), "request_id": request_id}
-    return msgspec.json.encode({"type": "control_response", "response": body})
-
-
-def _cancel(request_id: str) -> bytes:
-    return msgspec.json.encode({"type": "control_cancel_request", "request_id": request_id})
+def _is_same_call(call: CanUseTool, hook: HookCallback) -> bool:
+    """Whether a hook is about the call that is asked about."""
+    if hook.tool_use_id:
+        return call.tool_use_id == hook.tool_use_id
+    seen = hook.hook_input
+    return (
+        isinstance(seen, PermissionRequestInput)
+        and seen.tool_name == call.tool_name
+        and same_json(seen.tool_input, call.input)
+    )

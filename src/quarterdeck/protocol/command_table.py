@@ -158,6 +158,7 @@ TABLE: tuple[CommandRow, ...] = (
     _row(cmd.DeleteSession, Right.MANAGE, "DELETE", _SESSION),
     _row(cmd.StopSession, Right.STEER, "POST", f"{_SESSION}/stop"),
     _row(cmd.ResumeSession, Right.STEER, "POST", f"{_SESSION}/resume"),
+    _row(cmd.MoveSession, Right.MANAGE, "POST", f"{_SESSION}/move"),
     _row(cmd.ForkSession, Right.MANAGE, "POST", f"{_SESSION}/fork"),
     _row(cmd.RewindSession, Right.STEER, "POST", f"{_SESSION}/rewind"),
     _row(cmd.Interrupt, Right.STEER, "POST", f"{_SESSION}/interrupt"),

@@ -48,7 +48,7 @@ class CreateSession(Command, tag="session.create"):
     cli_at: Id | None = None
     """Continue in a copy of it up to this message."""
     cli_latest: bool = False
-    """Continue the newest conversation of the folder. Only on the hub's machine."""
+    """Continue the newest conversation of the folder, on the machine of the session."""
 
 
 class RenameSession(Command, tag="session.rename"):
@@ -93,6 +93,18 @@ class ResumeSession(Command, tag="session.resume"):
     session: str
 
 
+class MoveSession(Command, tag="session.move"):
+    """Resume the session on another machine, with the transcript that the journal has of it.
+
+    A CLI of it must have ended, or its machine must not be connected: then the hub gives it up.
+    """
+
+    session: str
+    machine: Annotated[str, Meta(min_length=1, max_length=256)]
+    directory: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
+    """The folder on that machine, if it is another one there."""
+
+
 class ForkSession(Command, tag="session.fork"):
     """Create a session that begins with a copy of this one, up to the message `at`."""
 
@@ -103,6 +115,9 @@ class ForkSession(Command, tag="session.fork"):
     """The id of the new session. Choose one to make the command idempotent."""
     before: Id | None = None
     """Instead of `at`: up to before this prompt. The copy of a first prompt begins empty."""
+    worktree: Annotated[str, Meta(min_length=1, max_length=250)] | None = None
+    """Work in a git worktree of its own, on a new branch of this name. It begins with the files of
+    this session's folder, also those that are not committed. None: in the same folder."""
 
 
 class RewindSession(Command, tag="session.rewind"):
@@ -281,6 +296,7 @@ AnyCommand = (
     | ChangeSession
     | StopSession
     | ResumeSession
+    | MoveSession
     | ForkSession
     | RewindSession
     | Interrupt

@@ -125,6 +125,26 @@ class SandboxConnection(Event, tag="sandbox.connection"):
     count: int = 1
 
 
+class ProgramActed(Event, tag="program.acted"):
+    """The program of a session has asked something of its CLI, or a hook of it has decided
+    something. Part of the audit log.
+    """
+
+    run: str
+    number: int
+    """It is numbered like a line of the CLI."""
+    by: str
+    act: str
+    """`request` or `hook`."""
+    what: str
+    """The subtype of the request (`set_permission_mode`), or the event of the hook."""
+    detail: str = ""
+    tool: str | None = None
+    tool_use_id: str | None = None
+    refused: bool = False
+    """It was not passed on to the CLI."""
+
+
 class SandboxRefused(Event, tag="sandbox.refused"):
     """The result of a call reads as if the sandbox had refused something. A hint, no proof."""
 
@@ -457,6 +477,9 @@ class Decided(Event, tag="decided"):
     """The branch that was checked out, if known. Rules may depend on it."""
     rewritten: bool = False
     """The input that ran is not the input that the agent asked for."""
+    caller: str | None = None
+    """Who made the call, if it was not an agent through its CLI: a person or an agent, at `/mcp`.
+    """
 
 
 # --- what holds now -----------------------------------------------------------------------------
@@ -616,7 +639,13 @@ class Noted(Event, tag="noted"):
     """A note for people: a refused request, lost lines, a full disk."""
 
     level: str
+    """`access`: it is in the audit log."""
     text: str
+    by: str = ""
+    """The person who did it, if one did."""
+    about: str = ""
+    """What a person changed: `policy`, `grant`, `token`, `login`, `link`, `schedule` or
+    `template`."""
 
 
 AnyEvent = (
@@ -629,6 +658,7 @@ AnyEvent = (
     | RunStarted
     | SandboxStarted
     | SandboxConnection
+    | ProgramActed
     | SandboxRefused
     | RunStopping
     | RunEnded

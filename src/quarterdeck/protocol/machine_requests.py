@@ -3,6 +3,8 @@
 The requests and their answers; `protocol.runner_frames` carries them. Each request is carried out
 once or not at all: it saves first what it would lose, or it refuses. A refusal has a `code` that
 programs can rely on.
+
+The module is long because the requests are one union, and each stands beside its answer.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 import msgspec
+from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
 
@@ -200,6 +203,55 @@ class SeeCliSessions(MachineRequest, tag="cli_sessions"):
     limit: int = 100
     directory: str | None = None
     """Only those of the project in this folder."""
+    worktrees: bool = True
+    """Also those of the other worktrees of its repository."""
+    config: str | None = None
+    """The folder in which the CLI keeps them; None: that of the runner's own environment."""
+
+
+class SeeToolOutput(MachineRequest, tag="tool_output"):
+    """Output of a tool that the CLI stored in a file, because it was too long for the model."""
+
+    directory: str
+    """Where the CLI works: its project."""
+    cli_session: str
+    """The conversation of the call."""
+    name: str
+    """The name of the file, in the folder of the conversation's results."""
+    offset: int = 0
+    """The first byte."""
+    config: str | None = None
+    """The folder of the CLI's files; None: that of the runner's own environment."""
+
+
+class OpenPlace(MachineRequest, tag="open_place"):
+    """Have the folder of a session that comes from another machine: with a branch, its worktree.
+
+    A branch that is not here is fetched. It is never made anew: that would be another work.
+    """
+
+    directory: str
+    branch: str | None = None
+
+
+class PutTranscript(MachineRequest, tag="put_transcript"):
+    """Keep lines of a transcript until all have come. Lines follow those that came before."""
+
+    upload: str
+    """An id that the hub makes for one transcript."""
+    lines: tuple[Raw, ...]
+    file: str = ""
+    """Empty: the session's own file; else `subagents/…/agent-ID`."""
+
+
+class PlaceTranscript(MachineRequest, tag="place_transcript"):
+    """Move the kept lines to where the CLI looks for the conversation of this folder."""
+
+    upload: str
+    cli_session: str
+    directory: str
+    config: str | None = None
+    """The folder in which the CLI keeps its sessions, if that is not where it always is."""
 
 
 AnyMachineRequest = (
@@ -218,6 +270,10 @@ AnyMachineRequest = (
     | PutFile
     | SeeFile
     | SeeCliSessions
+    | SeeToolOutput
+    | OpenPlace
+    | PutTranscript
+    | PlaceTranscript
 )
 
 
@@ -333,6 +389,8 @@ class Entries(Value, omit_defaults=False):
     path: str
     entries: tuple[Entry, ...] = ()
     left_out: int = 0
+    branch: str | None = None
+    """The branch that is checked out there; null if there is none."""
 
 
 class FoundLine(Value, omit_defaults=False):
@@ -404,6 +462,16 @@ class CliSessionsOnDisk(Value, omit_defaults=False):
     """There are older ones."""
 
 
+class ToolOutput(Value, omit_defaults=False):
+    """A part of a tool's output, from its file."""
+
+    text: str
+    size: int
+    """Bytes of all of it."""
+    next: int | None = None
+    """Where the following part begins; null at the end."""
+
+
 class StoredFile(Value, omit_defaults=False):
     """A file that was stored."""
 
@@ -436,6 +504,22 @@ class SeenFile(Value, omit_defaults=False):
     size: int = 0
 
 
+class OpenedPlace(Value, omit_defaults=False):
+    """A folder to work in. `text`: what a person should know of its branch; empty: nothing."""
+
+    directory: str
+    text: str = ""
+
+
+class KeptTranscript(Value, omit_defaults=False):
+    """How many bytes of a transcript are kept. `saved`: the file that it took the place of."""
+
+    size: int
+    saved: str = ""
+    unknown: int = 0
+    """How many messages that file has which the transcript has not."""
+
+
 class MachineRequestRefused(Value):
     """It was not done, and nothing was changed."""
 
@@ -455,6 +539,9 @@ AnyMachineResult = (
     | StoredFile
     | SeenFile
     | CliSessionsOnDisk
+    | ToolOutput
+    | OpenedPlace
+    | KeptTranscript
 )
 
 _requests: msgspec.json.Decoder[AnyMachineRequest] = msgspec.json.Decoder(AnyMachineRequest)
@@ -463,3 +550,7 @@ _requests: msgspec.json.Decoder[AnyMachineRequest] = msgspec.json.Decoder(AnyMac
 def read_machine_request(line: bytes) -> AnyMachineRequest:
     """Decode a request from its line. Raises `msgspec.DecodeError`."""
     return _requests.decode(line)
+
+
+SECONDS = 300.0
+"""A merge is a handful of gits, and each has two minutes on its machine."""

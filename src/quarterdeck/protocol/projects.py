@@ -78,6 +78,8 @@ class Project(Value, forbid_unknown_fields=True):
     ask_timeout: Amount | None = None
     api_billing: bool = False
     restart: RestartRule | bool = "faults"
+    session_mirror: bool = False
+    """The journal has the transcripts of its sessions, so that another machine can resume them."""
 
     def __post_init__(self) -> None:
         """Refuse what no session could be started with."""
@@ -124,6 +126,7 @@ def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
         env={**project.env, **spec.env},
         budget=merged(spec.budget, project.budget.of_sessions if project.budget else None),
         api_billing=spec.api_billing or project.api_billing,
+        session_mirror=spec.session_mirror or project.session_mirror,
         restart=project.restart if spec.restart_rule == "faults" else spec.restart,
     )
 

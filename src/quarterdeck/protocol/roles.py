@@ -6,6 +6,7 @@ A *role* belongs to a person or a machine, a *right* to a request. Which right a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -50,3 +51,13 @@ RIGHTS: dict[Role, frozenset[Right]] = {
     Role.METRICS: frozenset({Right.MEASURE}),
     Role.PROGRAM: frozenset({Right.DIAL}),
 }
+
+
+ROLE = "role:"
+"""Before the name of a role in a list of people."""
+
+
+def may_answer(answered_by: Iterable[tuple[str, ...]], name: str, role: str) -> bool:
+    """Whether a person may answer. An unknown role matches no list."""
+    known = {name, f"{ROLE}{role}"} if role else {name}
+    return all(known & set(people) for people in answered_by)

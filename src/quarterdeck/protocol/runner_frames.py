@@ -239,6 +239,21 @@ class ProgramAnswer(Header, tag="answer"):
     response: Raw
 
 
+class ProgramAct(Header, tag="act"):
+    """The program has asked something of its CLI, or one of its hooks has decided something.
+
+    It is numbered like a line. `act` is `request` or `hook`.
+    """
+
+    number: int
+    act: str
+    what: str
+    detail: str = ""
+    tool: str | None = None
+    tool_use_id: str | None = None
+    refused: bool = False
+
+
 def program_session(began: float, key: str) -> str:
     """The session of the program that has this key."""
     return derived_id(began, "program", key)
@@ -294,6 +309,7 @@ RunnerHeader = (
     | Transcript
     | Program
     | ProgramAnswer
+    | ProgramAct
 )
 HubHeader = Welcome | Start | Stop | Forget | MachineRequest | Ack | Write | Recall
 

@@ -263,9 +263,10 @@ class Origin(Value):
     """Where a run takes its conversation from. Empty: it starts a new conversation.
 
     `cli_session` is the CLI's session id; `fork` continues in a copy of it, and `at` in a copy up
-    to a message.
+    to a message. `folder` is where the original worked: a new worktree begins with its files.
     """
 
     cli_session: str | None = None
     fork: bool = False
     at: str | None = None
+    folder: str | None = None

@@ -6,7 +6,7 @@ from these structs. Bodies refuse members that they do not know. It knows neithe
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -211,16 +211,38 @@ class EventPage(Value):
     next: int | None
 
 
+class LatestEvents(Value):
+    """A session with its last events: what a page that opens it shows first.
+
+    There may be more events up to the `head` of the session, if these are large.
+    """
+
+    epoch: str
+    session: SessionShape
+    events: tuple[EventShape, ...]
+
+
 class AskList(Value, omit_defaults=False):
     """The open questions, oldest first."""
 
     asks: tuple[AskView, ...]
 
 
+class HubAlarm(Value, omit_defaults=False):
+    """Something that is wrong between several hubs on one journal."""
+
+    code: Literal["other_configuration", "other_policy"]
+    """What differs from this hub: `quarterdeck.toml`, or `policy.toml`."""
+    hub: str
+    """The address of the other hub."""
+
+
 class MachineList(Value, omit_defaults=False):
     """The machines that run agents, or did."""
 
     machines: tuple[MachineView, ...]
+    alarms: tuple[HubAlarm, ...] = ()
+    """What is wrong between several hubs."""
 
 
 class ProjectShape(Value, omit_defaults=False):

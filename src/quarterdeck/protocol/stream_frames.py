@@ -44,6 +44,12 @@ class Follow(Frame, tag="follow", forbid_unknown_fields=True):
     """Whether to send text that is being generated."""
     views: bool = True
     """Whether to send the folded sessions."""
+    pictures: bool = True
+    """False: pictures and documents in events have a path in `url` instead of their data."""
+    personal: bool = False
+    """Whether to tell when your preferences have changed on another device."""
+    packed: bool = False
+    """Whether a large `events` frame may come as a binary message: its JSON, compressed by gzip."""
 
 
 class Unfollow(Frame, tag="unfollow", forbid_unknown_fields=True):
@@ -131,6 +137,13 @@ class Live(Frame, tag="live"):
     whole: bool = False
 
 
+class Personal(Frame, tag="personal"):
+    """Your preferences have changed, on another device or on this one."""
+
+    version: int
+    """The newest version: `GET /api/preferences` has what is new after yours."""
+
+
 class Done(Frame, tag="done"):
     """The command was executed."""
 
@@ -151,4 +164,4 @@ class Bad(Frame, tag="error"):
     problem: Problem
 
 
-ServerFrame = Hello | Following | Events | Views | Live | Done | Failed | Bad | Beat
+ServerFrame = Hello | Following | Events | Views | Live | Personal | Done | Failed | Bad | Beat

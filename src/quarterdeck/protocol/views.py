@@ -6,7 +6,10 @@ front masks a spec before it makes a `SessionShape`. It does not know how anythi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.events import AnyEvent, AskOpened, BudgetReached, RateLimited
@@ -220,3 +223,33 @@ class EventShape(Value):
     at: int
     """In ms since 1970."""
     event: AnyEvent
+
+
+class Piece(Value):
+    """A line of a CLI that is not journalled: a piece of a message that is being generated."""
+
+    session: str
+    run: str
+    number: int
+    """Counts the lines of its run, as `Said` does."""
+    after: int
+    """The number of the last journalled line before it."""
+    line: bytes
+
+
+def merged(pieces: Iterable[Deltas]) -> list[Deltas]:
+    """Neighbours of one block as one piece."""
+    made: list[Deltas] = []
+    texts: list[str] = []
+    last: tuple[str, str, int, bool] | None = None
+    for piece in pieces:
+        block = (piece.session, piece.message, piece.block, piece.thinking)
+        if block != last:
+            if len(texts) > 1:
+                made[-1] = replace(made[-1], text="".join(texts))
+            made.append(piece)
+            texts, last = [], block
+        texts.append(piece.text)
+    if len(texts) > 1:
+        made[-1] = replace(made[-1], text="".join(texts))
+    return made

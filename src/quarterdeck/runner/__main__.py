@@ -107,7 +107,12 @@ def _parser() -> argparse.ArgumentParser:
         description="Run the Claude Code processes of this machine for a hub.",
     )
     parser.add_argument("--home", type=Path, required=True, help="the runner's folder")
-    parser.add_argument("--hub", required=True, help="the hub's address, as http://127.0.0.1:8765")
+    parser.add_argument(
+        "--hub",
+        required=True,
+        action="append",
+        help="the hub's address, as http://127.0.0.1:8765; given again: that of another hub",
+    )
     parser.add_argument(
         "--token-file", type=Path, required=True, help="the file with the runner's token"
     )

@@ -13,8 +13,8 @@ from quarterdeck.protocol.machine_requests import (
     CliSessionsOnDisk,
     SeeCliSessions,
 )
-from quarterdeck.runner.transcripts import config_dir
 from quarterdeck.transcripts import SessionInfo, list_sessions
+from quarterdeck.transcripts.layout import config_dir_of
 from quarterdeck.wire.tools import one_line
 
 MOST = 500
@@ -25,7 +25,12 @@ LONGEST_PATH = 4096
 def see_cli_sessions(wanted: SeeCliSessions) -> CliSessionsOnDisk:
     """List them. Blocks."""
     limit = max(1, min(wanted.limit, MOST))
-    found = list_sessions(wanted.directory, limit=limit + 1, config_dir=config_dir(os.environ))
+    found = list_sessions(
+        wanted.directory,
+        limit=limit + 1,
+        include_worktrees=wanted.worktrees,
+        config_dir=wanted.config or config_dir_of(os.environ),
+    )
     return CliSessionsOnDisk(
         sessions=tuple(map(_described, found[:limit])), more=len(found) > limit
     )

@@ -9,6 +9,7 @@ ends no process.
     spool/RUN/        a run: run.json and the segments of its spool
     worktrees/        git worktrees, by repository and branch
     starts/           what was in working folders when sessions started
+    restores/         transcripts that come from other machines, until they are whole
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Home:
         self.spool = path / "spool"
         self.worktrees = path / "worktrees"
         self.starts = path / "starts"
+        self.restores = path / "restores"
 
     @contextmanager
     def occupy(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ and decide when to dial; the `websockets` client is below. It knows nothing of r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -52,23 +52,52 @@ class _StartHead(msgspec.Struct, tag_field="t", tag="start"):
 
 
 class Hub:
-    """The address of the hub, and whether it is connected."""
+    """The addresses of the hub, which of them is used, and whether it is connected.
+
+    Several addresses are those of several hubs. When one is lost the next one is dialled, and the
+    runs dial where their machine is connected.
+    """
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         token: str | Path,
         redial: Redial | None = None,
         ca_file: Path | None = None,
     ) -> None:
-        self.url = _websocket_url(url)
+        self.urls = tuple(map(_websocket_url, [url] if isinstance(url, str) else url))
+        if not self.urls:
+            raise UsageError("hub: an address is missing")
+        self._at = 0
         self.connected = asyncio.Event()
         """Set while the machine's socket is open. Runs dial only then: one retries, not all."""
-        loopback = is_loopback_url(self.url)
+        self.moved = asyncio.Event()
+        """Set when the machine is connected to another hub: the runs then dial that one. Each hub
+        has its own."""
+        self._greeted_by: str | None = None
+        loopback = all(map(is_loopback_url, self.urls))
         self.redial = redial or (LOOPBACK if loopback else FAR)
         self._token = token
         self._ca_file = ca_file
         self._proxy: Literal[True] | None = None if loopback else True
+
+    @property
+    def url(self) -> str:
+        """The address that is dialled now."""
+        return self.urls[self._at]
+
+    def greeted(self, hub: str) -> None:
+        """The machine is connected to the hub with this id."""
+        if self._greeted_by not in {None, hub}:
+            self.moved.set()
+            self.moved = asyncio.Event()
+        self._greeted_by = hub
+        self.connected.set()
+
+    def next_address(self) -> bool:
+        """Dial the next address from now on; whether all were dialled since the first one was."""
+        self._at = (self._at + 1) % len(self.urls)
+        return self._at == 0
 
     async def dial(self, path: str) -> HubSocket:
         """One attempt. Raises `LinkRefused`."""

@@ -16,19 +16,15 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.claude.environment import child_environment
-from quarterdeck.claude.launch import (
-    ArgumentFiles,
-    Launch,
-    require_support,
-    to_argv,
-    with_hooks_called,
-    with_inbox_refused,
-)
+from quarterdeck.claude.forced_settings import with_hooks_called, with_inbox_refused
+from quarterdeck.claude.launch import ArgumentFiles, Launch, require_support, to_argv
 from quarterdeck.claude.locate import cli_version, find_claude
 from quarterdeck.domain.errors import LaunchError, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.launch_members import without_bypass
 from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.transcripts.bring import bring_session
+from quarterdeck.transcripts.layout import config_dir_of
 from quarterdeck.worktrees.worktrees import Worktrees
 
 BYPASS = "bypassPermissions"
@@ -86,12 +82,15 @@ async def prepare(
         require_support(launch, version)
     directory = Path(spec.directory)
     if spec.worktree is not None:
-        directory = await worktrees.open(spec.directory, spec.worktree)
+        directory = await worktrees.open(spec.directory, spec.worktree, like=origin.folder)
     if not spec.cross_session:
         refused = partial(with_inbox_refused, launch, version, directory, always=True)
         launch = await anyio.to_thread.run_sync(refused)
-    launch = await anyio.to_thread.run_sync(with_hooks_called, launch, directory)
+    launch = await anyio.to_thread.run_sync(with_hooks_called, launch, directory, version)
     env = child_environment(env=spec.env, api_billing=spec.api_billing, file_checkpointing=True)
+    if origin.folder is not None and origin.cli_session is not None:
+        bring = partial(bring_session, origin.cli_session, directory, config_dir_of(env))
+        await anyio.to_thread.run_sync(bring)
     return Prepared(
         command=command,
         argv=tuple(to_argv(launch, files)),

@@ -259,12 +259,13 @@ class Run:
         attempt = 0
         while True:
             await self._hub.connected.wait()
+            moved = self._hub.moved
             socket: HubSocket | None = None
             try:
                 socket = await self._hub.dial(f"/runner/runs/{self.run}")
                 upto = await self._handshake(socket)
                 attempt = 0
-                await self._exchange(socket, upto)
+                await self._exchange(socket, upto, moved)
             except LinkRefused as refused:
                 log.info("run %s: %s", self.run, refused)
             except LinkClosed as closed:
@@ -295,14 +296,18 @@ class Run:
         self._acknowledge(header.upto)
         return header.upto
 
-    async def _exchange(self, socket: HubSocket, upto: int) -> None:
+    async def _exchange(self, socket: HubSocket, upto: int, moved: asyncio.Event) -> None:
         self._wanted = None  # a request of an earlier connection is not answered on this one
 
         async def receive() -> None:
             while True:
                 self._receive(*await socket.receive())
 
-        await run_together(partial(self._send, socket, upto), receive)
+        async def leave() -> None:
+            await moved.wait()
+            raise LinkClosed("the machine is connected to another hub", close_code=1000)
+
+        await run_together(partial(self._send, socket, upto), receive, leave)
 
     async def _send(self, socket: HubSocket, sent: int) -> None:
         reported = self._written

@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -51,10 +52,12 @@ from quarterdeck.runner.exit import end_leftovers
 from quarterdeck.runner.home import Home, RunnerState, RunRecord
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart, run_together
 from quarterdeck.runner.limits import Limits, Times
+from quarterdeck.runner.restores import Restores
 from quarterdeck.runner.run import Run
 from quarterdeck.runner.sandbox import OwnPaths, clean_up
 from quarterdeck.runner.start import Process, recover_process, start_process
-from quarterdeck.worktrees.requests import MachineRequests
+from quarterdeck.runner.tool_outputs import see_tool_output
+from quarterdeck.worktrees.requests import CliFiles, MachineRequests
 from quarterdeck.worktrees.starts import Starts
 from quarterdeck.worktrees.worktrees import Worktrees
 
@@ -63,6 +66,8 @@ log = logging.getLogger("quarterdeck.runner")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """It becomes the name of a folder and part of a path."""
 
+NEXT_SECONDS = 0.3
+"""The longest pause before the next of several addresses is dialled."""
 _REMEMBERED = 10_000
 """Ids of finished runs, so that a repeated `Start` does not start one again."""
 
@@ -73,7 +78,7 @@ class Runner:
     def __init__(
         self,
         home: Path,
-        hub_url: str,
+        hub_url: str | Sequence[str],
         token: str | Path,
         name: str | None = None,
         *,
@@ -103,13 +108,25 @@ class Runner:
         self._ca_file = ca_file
         self._worktrees = Worktrees(self.home.worktrees, self._times.git)
         self._starts = Starts(self.home.starts)
+        self._restores = Restores(self.home.restores)
         self._requests = MachineRequests(
-            self._worktrees, self._in_use, self._starts, see_cli_sessions
+            self._worktrees,
+            self._in_use,
+            self._starts,
+            CliFiles(
+                see_sessions=see_cli_sessions,
+                see_tool_output=see_tool_output,
+                put_transcript=self._restores.put,
+                place_transcript=self._restores.place,
+            ),
         )
         self._starting: dict[str, Start] = {}
-        self._unwanted: set[str] = set()
+        self._unwanted: dict[str, bool] = {}
+        """Those of `_starting` that are to be stopped; whether at once."""
+        self._unneeded: set[str] = set()
+        """Those of `_starting` that no hub needs to hear of."""
         self._runs: dict[str, Run] = {}
-        self._finished: dict[str, None] = {}
+        self._finished: dict[str, str] = {}
         self._outbox: list[tuple[Header, tuple[bytes, ...]]] = []
         self._outgoing = asyncio.Event()
         self._greeted = False
@@ -135,6 +152,7 @@ class Runner:
                 await anyio.to_thread.run_sync(end_leftovers, left)
                 await anyio.to_thread.run_sync(clean_up, left)
                 await anyio.to_thread.run_sync(self._starts.prune)
+                await anyio.to_thread.run_sync(self._restores.prune)
                 self._write_state()
                 async with anyio.create_task_group() as group:
                     self._group = group
@@ -164,7 +182,7 @@ class Runner:
 
     async def _shut_down(self) -> None:
         log.info("stopping with %d runs", self._live())
-        self._unwanted |= set(self._starting)
+        self._unwanted |= dict.fromkeys(self._starting, False)
         runs = list(self._runs.values())
         async with anyio.create_task_group() as group:
             group.start_soon(self._force_stop, group.cancel_scope)
@@ -249,8 +267,9 @@ class Runner:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(run.spool.remove)
 
-    def _remember(self, run: str) -> None:
-        self._finished[run] = None
+    def _remember(self, run: str, reason: str = "this run has ended already") -> None:
+        """It is not started any more, and whoever asks again is told why."""
+        self._finished[run] = reason
         while len(self._finished) > _REMEMBERED:
             del self._finished[next(iter(self._finished))]
 
@@ -267,8 +286,8 @@ class Runner:
     def _refusal_reason(self, run: str) -> str | None:
         if not _RUN_ID.fullmatch(run):
             return f"{run!r} is not a valid run id"
-        if run in self._finished:
-            return "this run has ended already"
+        if (reason := self._finished.get(run)) is not None:
+            return reason
         if self._stop.is_set():
             return "the runner is stopping"
         if self._live() >= self._limits.runs:
@@ -300,12 +319,21 @@ class Runner:
             self._refuse(start.run, f"cannot write the run's folder: {error}")
         else:
             self._add_run(start.run, start.session, process)
+            # What came after it was last looked at.
+            if (force := self._unwanted.get(start.run)) is not None:
+                self._group.start_soon(partial(self._runs[start.run].stop, force=force))
+            if start.run in self._unneeded:
+                self._runs[start.run].forget()
         finally:
             del self._starting[start.run]
-            self._unwanted.discard(start.run)
+            self._unwanted.pop(start.run, None)
+            self._unneeded.discard(start.run)
 
     def _refuse(self, run: str, reason: str) -> None:
         log.info("run %s: refused: %s", run, reason)
+        # The hub ends it when it hears that. A repeated `Start` that it had sent before must not
+        # start it then.
+        self._remember(run, reason)
         self._post(Refused(run=run, reason=reason))
 
     def _post(self, header: Header, *lines: bytes) -> None:
@@ -314,7 +342,7 @@ class Runner:
             self._outbox.append((header, lines))
             self._outgoing.set()
 
-    # --- errands ---
+    # --- requests of the hub ---
 
     async def _answer_request(self, request: str, lines: list[bytes]) -> None:
         refused, line = await self._requests.do(lines)
@@ -356,8 +384,11 @@ class Runner:
                 self._outbox.clear()
                 if socket is not None:
                     await socket.close()
-            await anyio.sleep(self._hub.redial.pause(attempt))
-            attempt += 1
+            if self._hub.next_address():
+                await anyio.sleep(self._hub.redial.pause(attempt))
+                attempt += 1
+            else:  # another hub may be there at once; its runners do not all come at once
+                await anyio.sleep(random.uniform(0, NEXT_SECONDS))  # noqa: S311  (no secret)
 
     async def _handshake(self, socket: HubSocket) -> None:
         self._greeted = True  # what happens from here on is sent after `Hello`
@@ -388,7 +419,7 @@ class Runner:
             raise LinkError(f"the hub began with {type(header).__name__}, not with Welcome")
         if header.protocol != PROTOCOL:
             raise LinkError(f"the hub uses protocol {header.protocol}, this runner {PROTOCOL}")
-        self._hub.connected.set()
+        self._hub.greeted(header.hub)
 
     async def _exchange(self, socket: HubSocket) -> None:
         parts = (self._send, self._receive, self._send_vitals)
@@ -429,6 +460,8 @@ class Runner:
                 case Forget(run=run):
                     if (known := self._runs.get(run)) is not None:
                         known.forget()
+                    elif run in self._starting:
+                        self._unneeded.add(run)
                 case _:
                     raise LinkError(
                         f"{type(header).__name__} does not belong on the machine's socket"
@@ -438,5 +471,5 @@ class Runner:
         if (known := self._runs.get(run)) is not None:
             self._group.start_soon(partial(known.stop, force=force))
         elif run in self._starting:
-            self._unwanted.add(run)
+            self._unwanted[run] = force or self._unwanted.get(run, False)
         # Otherwise it has ended: its end was sent, or is no longer known here.

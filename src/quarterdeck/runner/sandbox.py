@@ -35,9 +35,9 @@ from quarterdeck.protocol.sandbox import (
 from quarterdeck.runner.home import RunRecord
 from quarterdeck.runner.launch import Prepared
 from quarterdeck.runner.patterns import is_known, look_up
-from quarterdeck.runner.transcripts import config_dir
 from quarterdeck.sandbox.placeholders import Placeholders, is_placeholder
 from quarterdeck.sandbox.plan import is_pattern
+from quarterdeck.transcripts.layout import config_dir_of
 
 MIB = 1024 * 1024
 MOST_SHOWN = 200
@@ -258,7 +258,7 @@ def refused_rule(path: str, env: Mapping[str, str]) -> str:
     if path.startswith("~"):
         path = home + path[1:]
     path = path.removesuffix("/**") or "/"
-    around = _around(config_dir(env) or f"{home}/.claude", f"{home}/.claude.json")
+    around = _around(config_dir_of(env) or f"{home}/.claude", f"{home}/.claude.json")
     if path in around or (is_pattern(path) and any(fnmatchcase(each, path) for each in around)):
         return "the CLI needs what is in it"
     return ""
@@ -336,7 +336,7 @@ def model_url(env: Mapping[str, str]) -> str | None:
     """
     if given := env.get("ANTHROPIC_BASE_URL"):
         return given
-    folder = config_dir(env)
+    folder = config_dir_of(env)
     if folder is None:
         return None
     try:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.protocol.runner_frames import Connection, Ended
+from quarterdeck.protocol.runner_frames import Connection, Ended, ProgramAct
 from quarterdeck.runner.limits import Bounds
 from quarterdeck.runner.segments import Kind, Record, Segment
 
@@ -100,8 +100,8 @@ class Spool:
             self._store(Record(kind, self.last + 1, line))
         self.flush()
 
-    def add_report(self, report: Connection) -> None:
-        """Store a report of the runner itself, which has the next number."""
+    def add_report(self, report: Connection | ProgramAct) -> None:
+        """Store a report of the runner, or of a program, which has the next number."""
         self._store(Record(Kind.REPORT, report.number, msgspec.json.encode(report)))
         self.flush()
 

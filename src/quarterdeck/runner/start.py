@@ -37,8 +37,9 @@ from quarterdeck.runner.sandbox import (
     remove_temporary,
 )
 from quarterdeck.runner.spool import Spool
-from quarterdeck.runner.transcripts import MissedMessages, config_dir
+from quarterdeck.runner.transcripts import MissedMessages
 from quarterdeck.runtime.tasks import background_tasks
+from quarterdeck.transcripts.layout import config_dir_of
 from quarterdeck.worktrees.worktrees import Worktrees
 
 HIGH_WATER = 1 * MIB
@@ -110,7 +111,7 @@ async def start_process(
                 mark=ready.mark,
                 directory=ready.directory,
                 version=ready.version,
-                config=config_dir(ready.env),
+                config=config_dir_of(ready.env),
                 sandbox=enclosed.report,
                 temporary=temporary,
                 arguments=files.folder,

@@ -8,7 +8,7 @@ from a thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from quarterdeck.protocol.runner_frames import Recall
@@ -18,13 +18,6 @@ from quarterdeck.transcripts.layout import is_session_id, session_folders
 
 _NEWEST = 20
 """Other transcripts to search when the CLI has not reported its session."""
-
-
-def config_dir(env: Mapping[str, str]) -> str | None:
-    """The folder in which a CLI with this environment keeps its sessions."""
-    if given := env.get("CLAUDE_CONFIG_DIR"):
-        return given
-    return f"{env['HOME']}/.claude" if env.get("HOME") else None
 
 
 class MissedMessages:

@@ -1,7 +1,8 @@
 """Small SQLite files beside the journal: what a front must not forget.
 
 Owns how such a file is opened: private to its user, in WAL mode, and moved aside if it is damaged.
-It knows no table. Blocking.
+With several hubs a `Mirror` has its rows for all of them: each look begins with what the others
+changed, and a change is theirs, too, before it is committed here. It knows no table. Blocking.
 """
 
 from __future__ import annotations
@@ -10,14 +11,25 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Literal
+from typing import Concatenate, Literal, ParamSpec, TypeVar
+
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.runtime.shared_tables import ChangedElsewhere, Mirror
 
 log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 5.0
+
+TRIES = 20
+"""How often a change is tried again that another hub was faster with."""
+
+_Self = TypeVar("_Self")
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
 
 Synchronous = Literal["FULL", "NORMAL"]
 """`NORMAL`: a killed process loses nothing, but a power failure may lose the newest commits."""
@@ -69,25 +81,67 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
-class SqliteFile:
-    """A file that several threads use, one at a time."""
+def again(
+    change: Callable[Concatenate[_Self, _Given], _Answer],
+) -> Callable[Concatenate[_Self, _Given], _Answer]:
+    """Have a method that changes a `SqliteFile` begin again if another hub was faster."""
 
-    def __init__(self, path: Path, schema: str, *, synchronous: Synchronous) -> None:
-        """Open it."""
+    @wraps(change)
+    def tried(self: _Self, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
+        for _ in range(TRIES):
+            try:
+                return change(self, *args, **kwargs)
+            except ChangedElsewhere:
+                continue
+        raise Conflict("changed_meanwhile", "other hubs change the same all the time: try again")
+
+    return tried
+
+
+class SqliteFile:
+    """A file that several threads use, one at a time.
+
+    Methods that use `changing` are marked with `again`.
+    """
+
+    def __init__(
+        self, path: Path, schema: str, *, synchronous: Synchronous, mirror: Mirror | None = None
+    ) -> None:
+        """Open it. `mirror` has its rows for several hubs; it is asked in the threads of users."""
         self._mutex = threading.Lock()
+        self._mirror = mirror
         self._connection = open_sqlite(path, schema, synchronous=synchronous)
+        if mirror is not None:
+            mirror.opened(self._connection)
 
     @contextmanager
     def using(self) -> Iterator[sqlite3.Connection]:
-        """The file, for reading or for one statement. Take all rows inside the block."""
+        """The file, for reading. Take all rows inside the block."""
         with self._mutex:
+            if self._mirror is not None:
+                self._mirror.refresh(self._connection)
             yield self._connection
 
     @contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
         """The file, in a transaction."""
-        with self._mutex, transaction(self._connection) as connection:
-            yield connection
+        with self._mutex:
+            if self._mirror is not None:
+                self._mirror.refresh(self._connection)
+            with transaction(self._connection) as connection:
+                yield connection
+                if self._mirror is not None:
+                    self._mirror.publish(connection)
+
+    def confirm(self) -> None:
+        """Raises `StaleLease` if what is done with it is another hub's work by now."""
+        if self._mirror is not None:
+            self._mirror.confirm()
+
+    def look(self) -> None:
+        """See what other hubs have changed."""
+        with self.using():
+            pass
 
     def close(self) -> None:
         """Close it."""

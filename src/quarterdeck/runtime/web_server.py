@@ -7,6 +7,7 @@ signal handlers, a bounded shutdown. The hub's HTTP front and the endpoint for C
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -217,7 +218,8 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise LinkRefused(f"cannot listen on {host} port {port}: {error.strerror}") from error
+        hint = "; port 0 picks a free one" if error.errno == errno.EADDRINUSE else ""
+        raise LinkRefused(f"cannot listen on {host} port {port}: {error.strerror}{hint}") from error
     return listener
 
 

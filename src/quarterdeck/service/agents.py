@@ -16,7 +16,7 @@ class Agents:
     """The tools of agents, and the endpoint at `/mcp`."""
 
     def __init__(self, hub: Hub, history: HistoryService, settings: Settings) -> None:
-        """The rules of a call are those of the caller's session."""
+        """The rules of a call are those of the caller's session, or of the policy for all."""
         self._tools = AgentTools(hub, changes=hub.worktree_service.changes, search=history.search)
         people = PeopleTools(hub, changes=hub.worktree_service.changes, search=history.search)
         self.endpoint = McpEndpoint(
@@ -25,6 +25,7 @@ class Agents:
             lambda caller: hub.policies.rules_for(caller.spec, caller.session),
             people=people,
             visitor_of=_visitor_of,
+            rules_for_people=lambda: hub.policies.rules_named(None),
         )
         self.change(settings)
 

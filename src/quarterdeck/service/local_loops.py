@@ -24,7 +24,7 @@ from quarterdeck.runner.launch import launch_of
 from quarterdeck.service.config_file import Configuration
 from quarterdeck.service.local_hub import private_in
 from quarterdeck.service.loop_boxes import sandboxes
-from quarterdeck.service.loop_policy import MachinePolicies, PolicyJudge
+from quarterdeck.service.loop_policy import MachinePolicies, PolicyArbiter
 
 WORKTREES = "worktrees"
 """The folder in that of the loops where agents work."""
@@ -34,7 +34,7 @@ class LocalAgents(Value):
     """How the agents of a local loop are started, and what stands around them."""
 
     options: Options
-    judge: PolicyJudge
+    arbiter: PolicyArbiter
     box: Box
     warnings: tuple[str, ...] = ()
     """What is wrong with the files of policies."""
@@ -61,7 +61,7 @@ def local_agents(loop: str, given: SessionSpec, home: Path, by: str) -> LocalAge
 
     return LocalAgents(
         options=_options(spec),
-        judge=PolicyJudge(policies, spec, store, by),
+        arbiter=PolicyArbiter(policies, spec, store, by),
         box=sandboxes(loop, wanted),
         warnings=tuple(policies.flaws),
     )

@@ -31,19 +31,19 @@ from quarterdeck.hub.permissions.gate import GateDecision, PermissionGate
 from quarterdeck.hub.permissions.policies import GRANTS, Policies
 from quarterdeck.hub.permissions.sandbox import owners_rules, sandbox_request
 from quarterdeck.hub.switches import Switches
-from quarterdeck.journal.views import SessionView
 from quarterdeck.loop.agent_worker import NOBODY, denial, denied_call
-from quarterdeck.loop.judge import Person
+from quarterdeck.loop.arbiter import Person
 from quarterdeck.loop.state import CallRecord
 from quarterdeck.loop.store import LoopStore
 from quarterdeck.loop.worker import TurnRequest
 from quarterdeck.policy.decide import Behavior, Rules, Verdict
 from quarterdeck.policy.facts import Private
-from quarterdeck.policy.rules import AskSettings, may_answer
+from quarterdeck.policy.rules import AskSettings
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk
 from quarterdeck.protocol.events import AskKind, AskOpened, Decided, Event, LeftToCli
-from quarterdeck.protocol.roles import Role
+from quarterdeck.protocol.roles import Role, may_answer
 from quarterdeck.protocol.sandbox import SandboxRequest
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.answers import AllowResult, DenyResult, allow
 from quarterdeck.wire.base import Message
@@ -121,7 +121,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-class PolicyJudge:
+class PolicyArbiter:
     """Decides about the calls of a loop's agents by the policies of this machine."""
 
     def __init__(
@@ -134,7 +134,7 @@ class PolicyJudge:
         self._by = by
 
     def turn(self, request: TurnRequest, person: Person | None) -> PolicyTurn:
-        """The judge of a turn."""
+        """The arbiter of a turn."""
         view = SessionView(
             session=request.loop, spec=self._spec, by=self._by, directory=request.directory
         )

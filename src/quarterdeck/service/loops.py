@@ -27,15 +27,15 @@ from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.fronts.http import Access
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.sandbox import owners_rules, sandbox_request
-from quarterdeck.hub.runners import LOCAL
 from quarterdeck.loop.folder import check_directory
 from quarterdeck.loop.hub_worker import HubWorker
 from quarterdeck.loop.report import write_reports
 from quarterdeck.loop.runner import new_loop, run_loop
-from quarterdeck.loop.shapes import LoopAction, LoopShape, NewLoop, shape_of, wish
+from quarterdeck.loop.shapes import LoopAction, LoopShape, NewLoop, request_of, shape_of
 from quarterdeck.loop.spec import StopReason
 from quarterdeck.loop.state import LoopState, Stopped
 from quarterdeck.loop.store import LoopStore, ManifestError
+from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.protocol.sessions import SessionSpec
@@ -172,7 +172,7 @@ class Loops:
             raise Conflict("loop_stopped", f"the loop has stopped: {state.stopped.text}")
         if loop not in self._running and not await anyio.to_thread.run_sync(self._store.runs, loop):
             raise Conflict("loop_stopped", "no process runs the loop")
-        await anyio.to_thread.run_sync(self._store.want, loop, wish(action, by))
+        await anyio.to_thread.run_sync(self._store.want, loop, request_of(action, by))
         return self._shape(state)
 
     # --- running ---

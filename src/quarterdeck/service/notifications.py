@@ -5,7 +5,7 @@ The fronts do not know each other: counts of one that another shows are passed o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -18,8 +18,10 @@ from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment
 from quarterdeck.fronts.push import Push
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.journal.threaded import ThreadedJournal
+from quarterdeck.runtime.duties import Duty, SharedPlace, alone
 from quarterdeck.runtime.files import replace_file
+from quarterdeck.runtime.shared_tables import Mirror
 
 WEBHOOK_SECRET = "webhook.secret"  # noqa: S105 - the name of a file
 NO_CONTACT = "mailto:nobody@example.org"
@@ -81,11 +83,13 @@ class Notifications:
     def __init__(
         self,
         service: HubApi,
-        journal: SqliteJournal,
+        journal: ThreadedJournal,
         home: Path,
         settings: NotificationSettings,
         access: Access,
+        outbox: Mirror | None = None,
     ) -> None:
+        """`outbox` has undelivered webhooks for several hubs."""
         ensure_webhook_secret(home)
         self.requests = Requests()
         self.metrics = Metrics(
@@ -98,7 +102,7 @@ class Notifications:
                 commits=lambda: _commits(journal),
             ),
         )
-        self.webhooks = Webhooks(service, home, settings.webhooks, link=self._link)
+        self.webhooks = Webhooks(service, home, settings.webhooks, link=self._link, mirror=outbox)
         address = settings.address or ""
         self.push = Push(
             service,
@@ -114,15 +118,25 @@ class Notifications:
         self.webhooks.change(settings.webhooks)
 
     @asynccontextmanager
-    async def running(self, address: str) -> AsyncIterator[None]:
-        """Notify while the block runs. `address` is the hub's address on this machine."""
+    async def running(
+        self,
+        address: str,
+        duty: Duty = alone,
+        place: Callable[[str], SharedPlace] | None = None,
+    ) -> AsyncIterator[None]:
+        """Notify while the block runs. `address` is the hub's address on this machine.
+
+        `duty` and `place`: with several hubs, one of them notifies for all.
+        """
         self._address = self._address or address
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.metrics.running())
-            await stack.enter_async_context(self.webhooks.running())
-            await stack.enter_async_context(self.push.running())
+            await stack.enter_async_context(self.webhooks.running(duty))
+            shared = None if place is None else place("push")
+            await stack.enter_async_context(self.push.running(duty, shared))
             if self._tracing is not None:
-                await stack.enter_async_context(self._tracing.running())
+                shared = None if place is None else place("tracing")
+                await stack.enter_async_context(self._tracing.running(duty, shared))
             yield
 
     def _link(self, session: str) -> str:
@@ -150,6 +164,6 @@ def run_variables(settings: NotificationSettings, run: str) -> Mapping[str, str]
     return run_environment(run) if settings.telemetry is not None else {}
 
 
-def _commits(journal: SqliteJournal) -> Commits:
+def _commits(journal: ThreadedJournal) -> Commits:
     times = journal.commit_times
     return Commits(buckets=times.upto(), count=times.count, seconds=times.seconds)

@@ -16,6 +16,7 @@ from quarterdeck.protocol.schedules import Job
 if TYPE_CHECKING:  # commands that only check the configuration load this module, too
     from quarterdeck.fronts.http import Access
     from quarterdeck.hub.hub import Hub
+    from quarterdeck.runtime.shared_tables import Mirror
     from quarterdeck.service.loops import Loops
 
 
@@ -43,8 +44,15 @@ class Schedules:
     """Both fronts of one hub."""
 
     def __init__(
-        self, hub: Hub, home: Path, access: Access, settings: Settings, loops: Loops
+        self,
+        hub: Hub,
+        home: Path,
+        access: Access,
+        settings: Settings,
+        loops: Loops,
+        mirror: Mirror | None = None,
     ) -> None:
+        """`mirror`: several hubs have the same schedules."""
         from quarterdeck.fronts.inbound import InboundEndpoint
         from quarterdeck.fronts.schedules.scheduler import Scheduler
 
@@ -55,6 +63,7 @@ class Schedules:
             resolve=hub.worktree_service.resolve,
             owners=lambda: owners_of(access),
             loops=loops,
+            mirror=mirror,
         )
         self.inbound = InboundEndpoint(self.scheduler, settings.inbound)
 

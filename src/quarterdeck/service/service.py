@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
@@ -44,21 +45,22 @@ from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.cli_sessions import CliSessions
 from quarterdeck.hub.cli_tokens import CliTokens
-from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.hub import ORPHANS, Hub
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.hub.runners import LOCAL
 from quarterdeck.hub.transcript_in_use import TranscriptInUse
-from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.runner import live_runner, spawn_runner
 from quarterdeck.runner.home import LOG
 from quarterdeck.runtime.allocator import bound_free_memory
 from quarterdeck.runtime.data_dir import PROGRAM_TOKEN, data_home, make_private
+from quarterdeck.runtime.duties import alone
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.loop_watch import LoopWatch
 from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.service import settings as hub_settings
 from quarterdeck.service.agents import Agents
 from quarterdeck.service.config_file import Configuration
+from quarterdeck.service.journal_place import open_configured
 from quarterdeck.service.local_hub import (
     CLI_SECRET,
     CLI_TOKENS,
@@ -82,6 +84,7 @@ from quarterdeck.service.relay import make_relay, relay_lines, relay_port
 from quarterdeck.service.reload import watch_config
 from quarterdeck.service.schedules import Schedules
 from quarterdeck.service.telegram import TelegramBot
+from quarterdeck.service.together import SharedStores, Together
 
 if TYPE_CHECKING:  # certificates and QR codes take a tenth of a second to load, and few need them
     from quarterdeck.fronts.http.trust import Trust
@@ -168,7 +171,7 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_li
         gc.freeze()
         await until_signal()
         tasks.cancel_scope.cancel()
-        going_on = sum(machine.runs for machine in await service.hub.machines())
+        going_on = sum(machine.runs for machine in service.hub.machines_here())
     _print_stopped(going_on)
 
 
@@ -245,10 +248,12 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
 @asynccontextmanager
 async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncIterator[Service]:
     access = Access(home, places=_places(options))
-    journal = await SqliteJournal.open(home / "journal.db")
+    journal = await open_configured(home, options.settings.journal)
     closing: list[Callable[[], None]] = []
     address = ""
     try:
+        cli_secret(home)
+        together = await Together.open(journal, options.settings, home)
         notify = notification_settings(options.settings, home)
         hub = Hub(
             journal,
@@ -263,15 +268,22 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
                 private=private_in(home, *options.fixed),
                 people=lambda: [(grant.name, grant.role.value) for grant in access.grants()],
             ),
+            fleet=None if together is None else together.fleet,
         )
-        notifications = Notifications(hub, journal, home, notify, access)
+        machine = LOCAL
+        if together is not None and options.runner:
+            machine = hub.runners.local = together.machine
+        shared = None if together is None else SharedStores.of(together)
+        outbox = None if shared is None else shared.webhooks
+        notifications = Notifications(hub, journal, home, notify, access, outbox)
         history = await HistoryService.open(hub, journal, home / SEARCH)
         relay = make_relay(hub, access, options.settings)
         telegram = TelegramBot(options.settings)
         loops = Loops(home, hub.worktree_service.resolve, hub.policies)
-        schedules = Schedules(hub, home, access, options.settings, loops)
+        starts = None if shared is None else shared.schedules
+        schedules = Schedules(hub, home, access, options.settings, loops, starts)
         agents = Agents(hub, history, options.settings)
-        people = PeopleStore(home)
+        people = PeopleStore(home, mirror=None if shared is None else shared.people)
         closing.append(people.close)
         reach = HubReach(options.settings.server, options.tls, lambda: address)
         app = make_app(
@@ -298,7 +310,17 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             reaching=reach,
             noting=hub.cli_access.note,
             disk_sessions=CliSessions(hub.runners.requests),
+            peers=None if together is None else together.endpoint(hub),
+            alarming=None if together is None else together.alarms,
         )
+        if together is not None and shared is not None:
+            agents.endpoint.forward = together.forward(hub)
+            together.share(
+                hub.policies,
+                notifications.push.store,
+                (shared.people, people),
+                (shared.schedules, schedules.scheduler),
+            )
         _apply(options.settings, hub, history)
 
         configured = options.places
@@ -318,23 +340,25 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             telegram.change(settings)
             schedules.change(settings)
             agents.change(settings)
+            if together is not None:
+                together.change(settings)
             _apply(settings, hub, history)
 
         async with (
             hub.running(),
-            history.running(),
+            history.running(alone if together is None else together.on_duty),
             agents.endpoint.running(),
             serve(app, options.listen) as bound,
             relay_port(app, options.settings) as relay_address,
         ):
             address = _from_here(bound, options)
-            token = runner_token(home, access)
+            token = runner_token(home, access, machine)
             program_token(home, access)
             state = HubState(
                 pid=os.getpid(),
                 address=address,
                 version=__version__,
-                ca_file=None if options.tls is None else str(options.tls.ca.ca_file),
+                ca_file=None if (ca_file := _authority(options)) is None else str(ca_file),
                 far=reach.addresses(),
             )
             await have_own_token(home)
@@ -350,19 +374,24 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
                 tls=options.tls,
                 trust=trust,
             )
-            start = partial(_ensure_runner, home, address, token, options)
+            start = partial(_ensure_runner, home, address, token, options, machine)
             runner = supervised_runner(home / RUNNER, start) if options.runner else nullcontext()
-            ca_file = None if options.tls is None else options.tls.ca.ca_file
+            duty = alone if together is None else together.on_duty
+            kept = None if shared is None else shared.telegram
+            bot = partial(telegram.run, home, access, address, ca_file, kept)
             async with (
-                notifications.running(address),
+                nullcontext() if together is None else together.running(hub, address),
+                notifications.running(address, duty, None if together is None else together.place),
                 runner,
                 loops.running(access, address, ca_file),
-                schedules.scheduler.running(),
+                schedules.scheduler.running(duty),
                 background_tasks() as tasks,
             ):
                 tasks.start_soon(_watch_cli_secret, home, hub)
                 tasks.start_soon(keep_own_token, home)
-                tasks.start_soon(telegram.run, home, access, address, ca_file)
+                tasks.start_soon(duty, "telegram", bot)
+                if together is not None:
+                    tasks.start_soon(duty, ORPHANS, hub.keep_orphans)
                 if options.tls is not None:
                     tasks.start_soon(options.tls.keep, know_names)
                 yield service
@@ -413,6 +442,8 @@ def _places(options: ServeOptions) -> Places:
     """The configured names, and the address that it listens on."""
     given, host = options.places, options.listen.host
     hosts = given.hosts if host in _ANYWHERE else (*given.hosts, host)
+    if (far := options.settings.journal.hub_address) is not None:  # as other hubs call it
+        hosts = (*hosts, urlsplit(far).hostname or "")
     tls = options.tls
     return Places.of(
         hosts=hosts if tls is None else (*hosts, *tls.hosts),
@@ -425,20 +456,37 @@ def _places(options: ServeOptions) -> Places:
 def _from_here(bound: str, options: ServeOptions) -> str:
     """The address for this machine's commands and runner.
 
-    With a certificate it must be a name of the certificate: the first configured one. Our own
-    certificate has the names of loopback.
+    With a certificate it must be a name of the certificate: the one that other hubs use, or the
+    first configured one. Our own certificate has the names of loopback.
     """
     host = options.listen.host
     name = _ANYWHERE.get(host, "")
-    if options.tls is None and options.listen.certificate is not None and options.places.hosts:
-        name = options.places.hosts[0]
+    if options.tls is None and options.listen.certificate is not None:
+        far = options.settings.journal.hub_address
+        if far is not None and far.startswith("https://"):
+            name = urlsplit(far).hostname or name
+        elif options.places.hosts:
+            name = options.places.hosts[0]
     if not name:
         return bound
     scheme, _, rest = bound.partition("://")
     return f"{scheme}://{name}:{rest.rpartition(':')[2]}"
 
 
-def _ensure_runner(home: Path, address: str, token: Path, options: ServeOptions) -> None:
+def _authority(options: ServeOptions) -> Path | None:
+    """The certificate authority that this machine's commands and runner trust alone, if any.
+
+    That of several hubs has signed this hub's certificate, too.
+    """
+    if options.tls is not None:
+        return options.tls.ca.ca_file
+    given = options.settings.journal.hub_ca_file
+    return None if given is None or options.listen.certificate is None else Path(given)
+
+
+def _ensure_runner(
+    home: Path, address: str, token: Path, options: ServeOptions, machine: str
+) -> None:
     """Make sure that a runner runs here and dials this hub. Blocks."""
     folder = home / RUNNER
     url = "ws" + address.removeprefix("http")
@@ -451,7 +499,7 @@ def _ensure_runner(home: Path, address: str, token: Path, options: ServeOptions)
                 " serve there, or end them first with: quarterdeck stop",
             )
         end_runner(folder)
-    spawn_runner(folder, url, token, machine=LOCAL, options=_runner_options(options))
+    spawn_runner(folder, url, token, machine=machine, options=_runner_options(options))
     # Only then can other commands find it.
     deadline = time.monotonic() + RUNNER_SECONDS
     while live_runner(folder) is None:
@@ -469,15 +517,15 @@ def _runner_options(options: ServeOptions) -> tuple[str, ...]:
         *("--memory-floor", str(runner.memory_floor_mb)),
         *("--log-level", log.level),
         *("--log-format", log.format),
-        *(("--ca-file", str(options.tls.ca.ca_file)) if options.tls is not None else ()),
+        *(("--ca-file", str(ca_file)) if (ca_file := _authority(options)) is not None else ()),
     )
 
 
-def runner_token(home: Path, access: Access) -> Path:
+def runner_token(home: Path, access: Access, machine: str = LOCAL) -> Path:
     """The file with the local runner's token, created if it is missing."""
     file = home / RUNNER_TOKEN
-    if not file.exists() or access.runner_named(file.read_text().strip()) is None:
-        replace_file(file, access.make_token(LOCAL, Role.RUNNER).encode())
+    if not file.exists() or access.runner_named(file.read_text().strip()) != machine:
+        replace_file(file, access.make_token(machine, Role.RUNNER).encode())
     return file
 
 

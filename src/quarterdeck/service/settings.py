@@ -14,7 +14,7 @@ from quarterdeck.fronts.http import Places
 from quarterdeck.fronts.http.relay_access import RelayRules
 from quarterdeck.hub.supervision.budgets import Limit, Limits
 from quarterdeck.hub.supervision.watchdog import Timeouts
-from quarterdeck.journal.retention import Retention
+from quarterdeck.protocol.retention import Retention
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.sessions import Budget
 from quarterdeck.service.notifications import notification_settings

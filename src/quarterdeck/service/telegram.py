@@ -19,14 +19,15 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http import Access
 from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.fronts.telegram.chats import Binding, Preferences, approved_tools
-from quarterdeck.fronts.telegram.loading import load_front
 from quarterdeck.fronts.telegram.options import Options, QuietHours, Transcription
+from quarterdeck.fronts.telegram.preload import load_front
 from quarterdeck.fronts.telegram.shown import Leaves
 from quarterdeck.protocol.roles import Role
 from quarterdeck.runtime.clock import Clock
 from quarterdeck.runtime.files import replace_file
 
 if TYPE_CHECKING:
+    from quarterdeck.fronts.telegram.database import SharedState
     from quarterdeck.fronts.telegram.front import FrontSettings, RunningFront
 
 STATE = "telegram.db"
@@ -150,7 +151,14 @@ class TelegramBot:
         if self._running is not None:
             self._running.change(telegram_options(settings))
 
-    async def run(self, home: Path, access: Access, address: str, ca_file: Path | None) -> None:
+    async def run(
+        self,
+        home: Path,
+        access: Access,
+        address: str,
+        ca_file: Path | None,
+        shared: SharedState | None = None,
+    ) -> None:
         """Work until cancelled. Returns at once if there is no bot."""
         if self._settings.telegram.token_file is None:
             return
@@ -167,7 +175,7 @@ class TelegramBot:
             where = HubAddress(address=address, token=token, insecure=True, ca_file=ca_file)
             front = front_settings(self._settings, home / STATE)
             self._running = RunningFront(health=health)
-            await run_front(where, front, clock=clock, running=self._running)
+            await run_front(where, front, clock=clock, running=self._running, shared=shared)
 
         def failed(part: str, error: Exception) -> None:
             health.failed(part, error, clock.now())

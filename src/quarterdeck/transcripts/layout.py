@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -46,6 +46,13 @@ def check_id(text: str, what: str = "session id") -> str:
     if not is_session_id(text):
         raise UsageError(f"not a {what}: {text!r}; it must be a UUID")
     return text
+
+
+def config_dir_of(env: Mapping[str, str]) -> str | None:
+    """The folder in which a CLI with this environment keeps its sessions, if that tells it."""
+    if given := env.get("CLAUDE_CONFIG_DIR"):
+        return given
+    return f"{env['HOME']}/.claude" if env.get("HOME") else None
 
 
 def projects_dir(config_dir: AnyPath | None = None) -> Path:

@@ -336,6 +336,8 @@ class Peer:
         events: list[Event] = [Recovered(complete), *self.note_resumed()]
         for line in self.lines_to_repeat():
             self._out.append(line + b"\n")
+            if isinstance(request := codec.to_cli(line), Request):
+                self._begin_request(request.request_id, request.request.subtype, line + b"\n")
         return events
 
     def note_resumed(self) -> list[Event]:
@@ -351,14 +353,14 @@ class Peer:
         return events
 
     def lines_to_repeat(self) -> list[bytes]:
-        """What may have been lost with the old stream, and a request for the open questions."""
+        """What may have been lost with the old stream, and a request for the open questions.
+
+        Nothing is changed: what is sent of it is for `note_sent`.
+        """
         lines = [*self._theirs.answers(), *(request.line for request in self._ours.open)]
         if self._initialized:
             # What the first one set lives on in the process; this one only asks what is open.
-            request = Request.of(self._new_id(), Initialize())
-            line = codec.encode(request) + b"\n"
-            self._ours.begin(Ours(request.request_id, request.request.subtype, line))
-            lines.append(line)
+            lines.append(codec.encode(Request.of(self._new_id(), Initialize())) + b"\n")
         return [line[:-1] for line in (*lines, *self._unconfirmed.values())]
 
     def turn_lost(self) -> list[Event]:
@@ -367,6 +369,11 @@ class Peer:
         if not self.turns.busy:
             self._apply_transition(Transition.TURN_ENDED)
         return events
+
+    def open_requests(self, reason: str) -> list[RequestEnded | Withdrawn]:
+        """How the open requests of both sides would end with the link. Nothing is changed."""
+        ours = [RequestEnded(e.request_id, e.subtype, Lost(reason)) for e in self._ours.open]
+        return [*ours, *(Withdrawn(request_id, reason) for request_id in self._theirs.open)]
 
     def link_closed(self, reason: str) -> list[Event]:
         """The link has ended for good: so does all that was open."""

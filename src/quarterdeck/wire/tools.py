@@ -181,6 +181,7 @@ _TOOLS = {
     "WebFetch": _Titled(ActionKind.WEB_SEARCH, ("url",)),
     "TodoWrite": _TODOS,
     "TodoRead": _TODOS,
+    "TaskCreate": _Titled(ActionKind.TOOL, ("subject",)),
     ASK_USER_QUESTION: _Titled(ActionKind.NOTE, fixed="ask user"),
 }
 _OTHER = _Titled(ActionKind.TOOL)

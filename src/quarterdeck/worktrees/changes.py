@@ -21,7 +21,7 @@ from quarterdeck.protocol.machine_requests import (
     SeeFileChange,
 )
 from quarterdeck.worktrees.git import Git, both
-from quarterdeck.worktrees.scratch import list_untracked, scratch_index
+from quarterdeck.worktrees.scratch import Repository, find_repository, list_untracked, scratch_index
 from quarterdeck.worktrees.starts import Starts
 from quarterdeck.worktrees.worktrees import HEADS, Worktrees
 
@@ -69,7 +69,7 @@ async def _see_changes(wanted: SeeChanges, worktrees: Worktrees, starts: Starts)
         between = (found.base, found.tip)
         changes = await _compare(git, found.top, between, env, limit, wanted.closed)
         return _with_location(changes, found, uncommitted=0)
-    async with scratch_index(git, found.top) as scratch:
+    async with scratch_index(git, found.top, found.place) as scratch:
         env = {**scratch, **found.env}
         await _notice_new_files(git, found.top, env, found.skipped)
         comparing = _compare(git, found.top, (found.base,), env, limit, wanted.closed)
@@ -107,6 +107,8 @@ class Compared(Value):
     """For git, so that it finds the base."""
     skipped: tuple[str, ...] = ()
     """New files that were there at the start of the session already."""
+    place: Repository | None = None
+    """Where its index is, if that is known already."""
 
 
 async def compared(
@@ -121,10 +123,11 @@ async def compared(
     if branch is not None:
         return await _compared_branch(worktrees, directory, branch, against)
     git = worktrees.git
-    top, head = await both(
-        git(directory, "rev-parse", "--show-toplevel"), worktrees.commit_of(directory, "HEAD")
+    place, head = await both(
+        find_repository(git, directory), worktrees.commit_of(directory, "HEAD")
     )
-    return await _compared_folder(git, starts, top.text, head, session, against)
+    found = await _compared_folder(git, starts, place.top, head, session, against)
+    return replace(found, place=place)
 
 
 async def _compared_folder(

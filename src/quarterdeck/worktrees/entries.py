@@ -21,6 +21,7 @@ from quarterdeck.protocol.machine_requests import (
     FoundLine,
     SeeEntries,
 )
+from quarterdeck.runtime.git_head import branch_of
 from quarterdeck.worktrees.files import target_of
 from quarterdeck.worktrees.git import Git
 
@@ -55,6 +56,7 @@ def see_entries(wanted: SeeEntries) -> Entries:
         path="" if inside == "." else inside,
         entries=tuple(found[:MOST_ENTRIES]),
         left_out=max(0, len(found) - MOST_ENTRIES),
+        branch=branch_of(str(folder)),
     )
 
 

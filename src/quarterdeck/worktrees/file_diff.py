@@ -46,7 +46,7 @@ async def _see_file_change(wanted: SeeFileChange, worktrees: Worktrees, starts: 
     if found.tip is not None:
         env = await git.without_programs(found.top)
         return await _diff(git, found, env, (found.base, found.tip), paths, wanted)
-    async with scratch_index(git, found.top) as scratch:
+    async with scratch_index(git, found.top, found.place) as scratch:
         env = {**scratch, **found.env}
         await notice_new_file(git, found, env, paths[0])
         return await _diff(git, found, env, (found.base,), paths, wanted)

@@ -114,10 +114,8 @@ async def push(wanted: PushBranch, worktrees: Worktrees) -> FolderDone:
         raise Conflict("changed_meanwhile", "the branch has moved since it was shown: look again")
     git = worktrees.git
     local = (f"--receive-pack={_RECEIVE}",) if found.address.local else ()
-    async with _clean_repository(worktrees, found.top) as place:
-        env = {"GIT_CONFIG_COUNT": str(len(_PROTOCOLS))}
-        for number, (name, value) in enumerate(_PROTOCOLS.items()):
-            env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = name, value
+    async with clean_repository(worktrees, found.top) as place:
+        env = allowed_protocols()
         try:
             await git(
                 place, "push", "--no-verify", "--recurse-submodules=no", "--quiet", *local,
@@ -251,8 +249,16 @@ async def _same_remote(
     return found
 
 
+def allowed_protocols() -> dict[str, str]:
+    """An environment in which git uses only protocols that start no program of an address."""
+    env = {"GIT_CONFIG_COUNT": str(len(_PROTOCOLS))}
+    for number, (name, value) in enumerate(_PROTOCOLS.items()):
+        env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = name, value
+    return env
+
+
 @asynccontextmanager
-async def _clean_repository(worktrees: Worktrees, top: str) -> AsyncIterator[str]:
+async def clean_repository(worktrees: Worktrees, top: str) -> AsyncIterator[str]:
     """An empty repository that has the objects of another one, and none of its settings."""
     git = worktrees.git
     common = (await git(top, "rev-parse", "--path-format=absolute", "--git-common-dir")).text

@@ -15,16 +15,21 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.domain.errors import Conflict, QuarterdeckError
+from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.machine_requests import (
     AnyMachineRequest,
     AnyMachineResult,
     CliSessionsOnDisk,
     CommitFiles,
     FindInFiles,
+    KeptTranscript,
     MachineRequestRefused,
+    OpenPlace,
     OpenPullRequest,
+    PlaceTranscript,
     PushBranch,
     PutFile,
+    PutTranscript,
     RevertChange,
     SeeChanges,
     SeeCliSessions,
@@ -33,10 +38,13 @@ from quarterdeck.protocol.machine_requests import (
     SeeFileChange,
     SeeFolders,
     SeeRemote,
+    SeeToolOutput,
     SettleTree,
     StageFiles,
+    ToolOutput,
     read_machine_request,
 )
+from quarterdeck.worktrees.brought import open_place
 from quarterdeck.worktrees.changes import see_changes
 from quarterdeck.worktrees.commits import commit, stage
 from quarterdeck.worktrees.entries import find_in_files, see_entries
@@ -68,19 +76,23 @@ Review = (
 )
 
 
+class CliFiles(Value):
+    """What reads and writes the files of the CLI, which nothing here knows. All of them block."""
+
+    see_sessions: Callable[[SeeCliSessions], CliSessionsOnDisk]
+    see_tool_output: Callable[[SeeToolOutput], ToolOutput]
+    put_transcript: Callable[[PutTranscript], KeptTranscript]
+    place_transcript: Callable[[PlaceTranscript], KeptTranscript]
+
+
 class MachineRequests:
     """Answers machine requests, a few at a time."""
 
     def __init__(
-        self,
-        worktrees: Worktrees,
-        busy: Busy,
-        starts: Starts,
-        see_cli_sessions: Callable[[SeeCliSessions], CliSessionsOnDisk],
+        self, worktrees: Worktrees, busy: Busy, starts: Starts, cli_files: CliFiles
     ) -> None:
-        """`see_cli_sessions` reads the files of the CLI, which nothing here knows. It blocks."""
         self._worktrees = worktrees
-        self._see_cli_sessions = see_cli_sessions
+        self._cli_files = cli_files
         self._starts = starts
         self._busy = busy
         self._places = anyio.Semaphore(AT_ONCE)
@@ -110,8 +122,13 @@ class MachineRequests:
     async def _answer(self, request: AnyMachineRequest) -> AnyMachineResult:
         if isinstance(request, SeeFolders):
             return await anyio.to_thread.run_sync(see_folders, request)
+        files = self._cli_files
         if isinstance(request, SeeCliSessions):
-            return await anyio.to_thread.run_sync(self._see_cli_sessions, request)
+            return await anyio.to_thread.run_sync(files.see_sessions, request)
+        if isinstance(request, SeeToolOutput):
+            return await anyio.to_thread.run_sync(files.see_tool_output, request)
+        if isinstance(request, PutTranscript):
+            return await anyio.to_thread.run_sync(files.put_transcript, request)
         _need_folder(request.directory)
         match request:
             case SettleTree():
@@ -124,6 +141,10 @@ class MachineRequests:
                 return await anyio.to_thread.run_sync(see_entries, request)
             case FindInFiles():
                 return await find_in_files(request)
+            case OpenPlace():
+                return await open_place(request, self._worktrees)
+            case PlaceTranscript():
+                return await anyio.to_thread.run_sync(files.place_transcript, request)
             case _:
                 return await self._review(request)
 

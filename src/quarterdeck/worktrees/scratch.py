@@ -15,15 +15,39 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from quarterdeck.domain.structs import Value
 from quarterdeck.worktrees.git import Git, both
 
 
+class Repository(Value):
+    """What has to be known of a repository before its files are looked at."""
+
+    top: str
+    index: str
+    programs: dict[str, str]
+    """The environment in which git runs no program of the repository."""
+
+
+async def find_repository(git: Git, directory: str | Path) -> Repository:
+    """The repository of a folder, with few processes: each takes longer to start than to answer."""
+    where = ("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "index")
+    found, env = await both(git(directory, *where), git.without_programs(directory))
+    lines = found.text.split("\n")
+    if len(lines) == 2:
+        return Repository(top=lines[0], index=lines[1], programs=env)
+    # A folder may have a line break in its name.
+    top = (await git(directory, "rev-parse", "--show-toplevel")).text
+    index = found.text.removeprefix(top + "\n")
+    return Repository(top=top, index=index, programs=env)
+
+
 @asynccontextmanager
-async def scratch_index(git: Git, tree: str | Path) -> AsyncIterator[dict[str, str]]:
+async def scratch_index(
+    git: Git, tree: str | Path, known: Repository | None = None
+) -> AsyncIterator[dict[str, str]]:
     """An environment with a copy of the index, in which git runs no program of the repository."""
-    where = git(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")
-    found, env = await both(where, git.without_programs(tree))
-    index = found.text
+    found = known or await find_repository(git, tree)
+    index, env = found.index, found.programs
     folder = await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="quarterdeck-"))
     try:
         copy = Path(folder) / "index"

@@ -23,6 +23,7 @@ import anyio
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.domain.structs import Value
 from quarterdeck.worktrees.git import Git
+from quarterdeck.worktrees.scratch import scratch_index
 
 HEADS = "refs/heads/"
 BASES = "refs/quarterdeck/base/"
@@ -60,10 +61,12 @@ class Worktrees:
         self.git = Git(seconds)
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def open(self, directory: str, branch: str) -> Path:
+    async def open(self, directory: str, branch: str, *, like: str | None = None) -> Path:
         """The folder to work in: the same subfolder of the branch's worktree as `directory`.
 
-        Raises `LaunchError`, with git's error message if there is one.
+        A new branch begins with the files of the folder `like`, a worktree of the same repository,
+        also with those that are not committed. Raises `LaunchError`, with git's error message if
+        there is one.
         """
         below = await self._ask(directory, "rev-parse", "--show-prefix")
         await self.check_name(directory, branch)
@@ -71,7 +74,7 @@ class Worktrees:
             found = await self.find(directory, branch)
             tree = self.place(common, branch) if found is None else found.path
             if found is None:
-                await self._make(directory, branch, tree)
+                await self._make(directory, branch, tree, like)
         inner = tree / below
         return inner if await anyio.Path(inner).is_dir() else tree
 
@@ -148,7 +151,7 @@ class Worktrees:
         name = repository.parent.name if repository.name == ".git" else repository.stem
         return self.folder / _slug(name, common) / _slug(branch, branch)
 
-    async def _make(self, directory: str, branch: str, tree: Path) -> None:
+    async def _make(self, directory: str, branch: str, tree: Path, like: str | None) -> None:
         await anyio.Path(tree.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
         if await anyio.Path(tree).exists():
             raise LaunchError(f"worktree: {tree} exists, and git does not know it as a worktree")
@@ -158,8 +161,23 @@ class Worktrees:
         if HEADS + branch in known.splitlines():
             await self.git(directory, "worktree", "add", "--", str(tree), branch, env=env)
             return
+        start, files = "HEAD", None
+        if like is not None:
+            start = (await self.git(like, "rev-parse", "--verify", "HEAD^{commit}")).text
+            files = await self._files_of(like)
         await self._note_base(directory, branch)
-        await self.git(directory, "worktree", "add", "-b", branch, "--", str(tree), "HEAD", env=env)
+        await self.git(directory, "worktree", "add", "-b", branch, "--", str(tree), start, env=env)
+        if files is not None:
+            await self.git(tree, "read-tree", "--reset", "-u", files, env=env)
+            # What was not committed there is not committed here.
+            await self.git(tree, "read-tree", "HEAD", env=env)
+
+    async def _files_of(self, folder: str) -> str:
+        """A tree of a folder's files, with what is not committed; what git ignores is left out."""
+        async with scratch_index(self.git, folder) as env:
+            top = (await self.git(folder, "rev-parse", "--show-toplevel")).text
+            await self.git(top, "add", "--all", env=env)
+            return (await self.git(top, "write-tree", env=env)).text
 
     async def _note_base(self, directory: str, branch: str) -> None:
         head = await self._ask(directory, "symbolic-ref", "-q", "HEAD", good=(0, 1))

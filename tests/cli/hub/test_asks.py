@@ -11,7 +11,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.agent.asks import AnyAsk, Decision, ToolAsk
-from quarterdeck.cli.hub.asks import AnswerArguments, offers_of, to_answer
+from quarterdeck.cli.hub.asks import AnswerArguments, confirmation_of, offers_of, to_answer
 from quarterdeck.cli.hub.keyboard_answers import answer_at
 from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.domain.errors import UsageError
@@ -184,3 +184,19 @@ async def test_always_at_the_keyboard_grants_what_was_shown_and_takes_no_suggest
     card = replace(TOOL, request=Raw(suggested.encode()), narrowest=narrowest)
     assert await answer_at(cast("Keyboard", person), card) == answer
     assert person.offered == [f"allow {rule} in this project" for rule in narrowest]
+
+
+@pytest.mark.parametrize(
+    ("answer", "opened", "said"),
+    [
+        (AllowAnswer(), TOOL, "allowed once: "),
+        (AllowAnswer(scope=Scope.SESSION), TOOL, "; granted (session): "),
+        (AllowAnswer(scope=Scope.ALWAYS, rules=("Bash(ls:*)",)), TOOL, "(always): Bash(ls:*)"),
+        (DenyAnswer(message="no"), TOOL, "denied: "),
+        (SkipAnswer(), None, "answered: the question"),
+    ],
+)
+def test_what_was_answered_is_confirmed(
+    answer: Answer, opened: AskOpened | None, said: str
+) -> None:
+    assert said in confirmation_of(answer, opened)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.cli.hub.client import BlockingClient
+from quarterdeck.client import BlockingClient
 from quarterdeck.client.calls import HubAddress
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
@@ -36,6 +37,10 @@ async def demo_in(
     found = re.search(r"export QUARTERDECK_HOME=(\S+)", said)
     assert found is not None
     home = Path(found[1])
+    attach = re.search(r"^ +(\S+)(?: -m quarterdeck\.cli)? attach checkout", said, re.MULTILINE)
+    assert attach is not None
+    # It can be typed as it is, also where `quarterdeck` is not on the PATH.
+    assert shutil.which(attach[1], path="/nowhere") is not None, attach[1]
     runner = live_runner(home / "runner")
     assert runner is not None
     processes.started(runner.pid)

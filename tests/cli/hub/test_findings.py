@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from quarterdeck.cli.hub import demo
 from quarterdeck.cli.hub.findings import look_at_hub
 from quarterdeck.cli.local.findings import Level
 from quarterdeck.fronts.http import pages
+from quarterdeck.service import service
 from quarterdeck.service.service import web_hint
 
 
@@ -31,6 +35,27 @@ def test_a_missing_web_app_is_reported_with_the_command_that_builds_it(
     plain = pages.Pages(lambda: b"{}")._find("/")
     assert plain is not None
     assert b"make deck" in plain.body
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_serve_and_demo_name_the_command_that_builds_the_web_app(
+    built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if built:
+        (tmp_path / "index.html").touch()
+    monkeypatch.setattr(pages, "_BUILT", tmp_path)
+    hub: Any = SimpleNamespace(
+        address="http://127.0.0.1:1",
+        tls=None,
+        trust=None,
+        relay=(),
+        home=tmp_path,
+        access=SimpleNamespace(make_code=lambda _role: "code"),
+    )
+    service._print_address(hub, with_link=False)
+    assert ("make deck" in capfd.readouterr().out) is not built
+    demo._print_address(hub)
+    assert ("make deck" in capfd.readouterr().out) is not built
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ async def test_what_was_left_on_disk_is_imported_found_exported_and_let_go(
 
 def _found(deck: ServedDeck, words: str) -> int:
     from quarterdeck.cli.hub.history_client import HistoryClient
-    from quarterdeck.journal.search import Search
+    from quarterdeck.protocol.search import Search
 
     client = HistoryClient(deck.client.where)
     return len(list(client.search(Search(words=words), 100)))

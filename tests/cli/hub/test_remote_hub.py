@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_tokens_are_made_listed_used_from_elsewhere_and_revoked(deck: ServedDeck) -> None:
-    await deck.serve("--no-runner")
+    await deck.serve("--no-runner", "--allow-origin", "https://deck.example")
     token = deck.command.home / "viewer.token"
     token.write_text((await deck("token", "--role", "viewer", "--name", "grace")).out)
     there = ("--hub", deck.address, "--token-file", str(token))
@@ -36,6 +36,12 @@ async def test_tokens_are_made_listed_used_from_elsewhere_and_revoked(deck: Serv
     assert gone.err == "quarterdeck: the token or login is not valid\n"
     link = (await deck("token", "--login", "--role", "operator")).out
     assert link.startswith(f"{deck.address}/login#qd_")
+    assert link.count("\n") == 1, "a QR code is for a terminal"
+    here = deck.command.at_terminal("token", "--login")
+    await here.expect(f"{deck.address}/login#qd_")
+    await here.expect("Or on another device: https://deck.example/login#qd_")
+    await here.expect("▄")
+    assert await here.end() == 0
     assert (
         "one of owner, operator, viewer, runner"
         in (await deck("token", "--role", "king", code=2)).err

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from quarterdeck.cli.hub.session_order import by_lineage
 from quarterdeck.cli.hub.session_table import print_sessions
 from quarterdeck.fronts.http.shapes import session_shape
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.views import SessionShape
 

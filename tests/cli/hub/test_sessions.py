@@ -25,7 +25,8 @@ async def test_a_session_is_made_answered_prompted_forked_put_away_and_forgotten
     assert asks.startswith(f"{session[:8]}  first  tool  ")
     assert "Bash: touch made" in asks
     changed = json.dumps({"command": "touch other", "description": "another"})
-    await deck("answer", session[:12], "allow", "--input", changed)
+    said = await deck("answer", session[:12], "allow", "--input", changed)
+    assert said.err == "allowed once: Bash: touch made\n"
     await deck.until(session, lambda shape: shape.turns == 1)
     assert (deck.command.work / "other").exists()
     assert not (deck.command.work / "made").exists()
@@ -64,6 +65,10 @@ async def test_a_session_is_made_answered_prompted_forked_put_away_and_forgotten
     await deck("archive", "first")
     assert "first" not in (await deck("ps")).out
     assert "ended (archived)  " in (await deck("ps", "--all")).out
+    needs = await deck("resume", session, "--directory", "/elsewhere", code=2)
+    assert "--directory needs --machine" in needs.err
+    away = await deck("resume", session, "--machine", "box", code=1)
+    assert "does not have the transcript of this session" in away.err
     await deck("resume", session)
     await deck.until_state(session, "idle")
     await deck("rm", "--stop", session, fork)
@@ -84,7 +89,8 @@ async def test_a_turn_is_interrupted_and_a_question_is_answered_by_its_header(
     assert "Which one? [Red | Blue]" in (await deck("asks", "--session", session)).out
     wrong = await deck("answer", session, "allow", "--plan", "auto", code=2)
     assert "give one of: allow, deny, skip, cancel, --plan, --answer" in wrong.err
-    await deck("answer", session, "--answer", "Colour=Blue")
+    said = await deck("answer", session, "--answer", "Colour=Blue")
+    assert said.err.startswith("answered: ")
     await until_true(lambda: any(card.opened.tool == "Bash" for card in deck.client.asks()))
     assert "Blue" in model.turns[1].last_text
     await deck("interrupt", session)
@@ -104,6 +110,13 @@ async def test_what_cannot_be_right_is_one_clear_line(deck: ServedDeck) -> None:
     assert unknown.err == "quarterdeck: there is no session 'nobody'\n"
     machine = await deck("new", "--machine", "moon", "/tmp", "hello", code=1)
     assert machine.err == "quarterdeck: there is no machine 'moon'\n"
+    bypass = await deck("new", "--mode", "bypassPermissions", work, "hello", code=1)
+    assert bypass.err == (
+        "quarterdeck: mode: bypassPermissions needs skip_permissions as well"
+        " (--dangerously-skip-permissions)\n"
+    )
+    assert bypass.out == ""  # no id of a session that could do nothing
+    assert "bypass" not in (await deck("ps", "--all")).out
     half = await deck("ps", "--hub", deck.address, code=2)
     assert "--hub needs --token-file" in half.err
     assert "is not of the form" in (await deck("new", work, "--env", "X", "hello", code=2)).err

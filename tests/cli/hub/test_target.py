@@ -8,11 +8,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.target import SHORT, find_ask, short_asks, short_ids
+from quarterdeck.client import BlockingClient
 from quarterdeck.fronts.http.shapes import session_shape
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import AskKind, AskOpened
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.views import AskView, SessionShape
 

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from quarterdeck.cli.hub.usage import bar, duration, limit_text, short
-from quarterdeck.journal.usage import LimitState
 from quarterdeck.protocol.sessions import Budget
+from quarterdeck.protocol.usage import LimitState
 from quarterdeck.testing import fake
 from support.served_deck import ServedDeck, until_true
 

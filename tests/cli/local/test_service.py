@@ -36,7 +36,7 @@ def test_a_unit_for_systemd_says_what_is_started_and_that_agents_outlive_it(home
 def test_systemd_takes_the_unit(tmp_path: Path, home: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
-        return  # nothing here that could judge
+        return  # nothing here that could decide
     unit = tmp_path / "quarterdeck.service"
     unit.write_text(make_unit(SYSTEMD, None).text)
     done = subprocess.run(

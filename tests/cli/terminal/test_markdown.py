@@ -33,8 +33,8 @@ CASES = {
     "emphasis": ("**bold** and *slanted*, `code`", "bold and slanted, code"),
     "heading": ("## A heading\n\ntext", "A heading\n\ntext"),
     "words": (
-        "one two three four five six seven eight nine ten",
-        "one two three four five six seven eight\nnine ten",
+        "one two three four five six seven eighteen nine ten",
+        "one two three four five six seven\neighteen nine ten",
     ),
     "lines of a paragraph": ("one\ntwo", "one\ntwo"),
     "list": ("- a\n- b\n  - c", "• a\n• b\n  • c"),

@@ -227,7 +227,7 @@ def test_changes_of_the_todo_list_are_one_row_each() -> None:
         outcome("no such task", "t3", error=True),
     )
     assert shown(*lines, width=100) == (
-        "• tool         TaskCreate  # Replace floats\n"
+        "• tool         TaskCreate Replace floats\n"
         "• tool         TaskUpdate  # to-do 1: in progress\n"
         "• tool         TaskUpdate  # to-do 7: \ufffd[2J\n"
         "  └ no such task\n"

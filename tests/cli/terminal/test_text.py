@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import unicodedata
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.cli.terminal.text import count, head_lines, plain
+from quarterdeck.cli.terminal.session_text import session_place
+from quarterdeck.cli.terminal.text import (
+    call_text,
+    count,
+    head_lines,
+    plain,
+    rough_cost,
+    session_state,
+)
+from quarterdeck.fronts.http.shapes import session_shape
+from quarterdeck.protocol.events import BudgetReached
+from quarterdeck.protocol.holds import Holds, Task
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.views import LastTurn
 
 _HARMFUL = {"Cc", "Cs", "Zl", "Zp"}
 
@@ -47,3 +62,46 @@ def test_one_thing_is_counted_in_the_singular() -> None:
         "0 lines",
         "1,200 lines",
     ]
+
+
+def test_an_idle_session_says_how_its_last_turn_ended() -> None:
+    view = SessionView(session="s", spec=SessionSpec(directory="/srv"))
+    shape = msgspec.structs.replace(session_shape(view), state=SessionState.IDLE)
+
+    def ended(problem: str, *, failed: bool = True) -> str:
+        turn = LastTurn(at=1, failed=failed, outcome="", problem=problem)
+        return session_state(msgspec.structs.replace(shape, last_turn=turn))
+
+    assert session_state(shape) == ended("", failed=False) == "idle"
+    assert ended("") == ended("server_error") == "failed"
+    assert ended("interrupted") == "idle"
+    assert ended("authentication_failed") == "needs login"
+    spent = BudgetReached(scope="session", unit="usd", limit=1.0, spent=2.0)
+    assert session_state(msgspec.structs.replace(shape, budgets=(spent,))) == "budget spent"
+    behind = Holds(tasks=(Task(task="t", background=True),))
+    assert session_state(msgspec.structs.replace(shape, holds=behind)) == "in background"
+    waits = msgspec.structs.replace(shape, state=SessionState.WAITING)
+    assert session_state(waits) == "waiting for you"
+    over = msgspec.structs.replace(shape, state=SessionState.ENDED, machine="")
+    assert session_state(over) == "did not start"
+    assert session_state(msgspec.structs.replace(over, directory="/srv")) == "ended"
+
+
+def test_a_call_names_its_tool_once() -> None:
+    assert call_text("ExitPlanMode", "ExitPlanMode") == "ExitPlanMode"
+    assert call_text("Read", "Read a.py") == "Read a.py"
+    assert call_text("Bash", "ls") == "Bash: ls"
+
+
+def test_lists_have_whole_cents_and_the_repository_and_branch_of_a_worktree() -> None:
+    assert [rough_cost(usd) for usd in (0, 0.0012, 0.5, 1234.5678)] == [
+        "$0.00",
+        "<$0.01",
+        "$0.50",
+        "$1,234.57",
+    ]
+    view = SessionView(session="s", spec=SessionSpec(directory="/srv/shop", worktree="try-it"))
+    shape = msgspec.structs.replace(session_shape(view), directory="/data/worktrees/4f1c/try-it")
+    assert session_place(shape) == "/srv/shop (branch try-it)"
+    plain_folder = msgspec.structs.replace(shape, spec=SessionSpec(directory="/srv/shop"))
+    assert session_place(plain_folder) == "/data/worktrees/4f1c/try-it"

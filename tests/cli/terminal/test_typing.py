@@ -96,13 +96,27 @@ async def test_a_dumb_terminal_gets_the_text_as_it_is_written(quarterdeck: Quart
     assert "\x1b" not in here.raw
 
 
-async def test_the_terminal_is_as_before_when_the_command_has_ended(
+async def test_typed_text_outlives_an_interrupt_and_the_terminal_is_as_before_at_the_end(
     quarterdeck: Quarterdeck,
 ) -> None:
-    quarterdeck.play_fake(fake.Initialize(), fake.Serve())
+    quarterdeck.play_fake(
+        fake.Initialize(),
+        fake.Expect("user"),
+        fake.say(delta("so far")),
+        fake.Expect("control_request", "interrupt"),
+        fake.say(fake.answer(), fake.result("", subtype="error_during_execution", is_error=True)),
+        fake.Serve(),
+    )
     here = quarterdeck.at_terminal("run")
     await here.see(">")
     here.press("hello\n")
+    await here.see("so far")
+    here.press("kept")
+    await here.see("> kept")
+    here.interrupt()
+    await here.see("interrupted · ")
+    here.press(" text\n")
+    await here.see("echo: kept text")
     await here.see("done · ")
     assert not here.echoes()
     here.interrupt()

@@ -21,14 +21,15 @@ from quarterdeck.domain.errors import (
     UsageError,
 )
 from quarterdeck.fronts.acp import agent as agents
-from quarterdeck.fronts.acp import backlog, following
+from quarterdeck.fronts.acp import backlog, session_feed
 from quarterdeck.fronts.acp.agent import serve
 from quarterdeck.fronts.acp.hubs import rpc_error
 from quarterdeck.fronts.http import Role
-from quarterdeck.journal.views import SessionView
+from quarterdeck.fronts.http.events import EventFrame, Events, Frames
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.holds import OfferedCommand
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from support.acp_pipe import MemoryPipe, Message
 from support.acp_shapes import assistant, text
@@ -460,7 +461,7 @@ async def test_a_hub_that_is_away_is_an_error_or_is_waited_for(
             raise LinkRefused("no hub runs on this machine")
         return address
 
-    monkeypatch.setattr(following, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(session_feed, "RETRY_SECONDS", 0.01)
     async with desk(tmp_path, where=where) as here:
         session = await here.open()
         away = True
@@ -476,7 +477,7 @@ async def test_a_hub_that_is_away_is_an_error_or_is_waited_for(
         await here.ends(session, prompt)
         assert (await here.pipe.answer(number))["result"] == {"stopReason": "end_turn"}
         away = True
-        monkeypatch.setattr(following, "AWAY_SECONDS", 0.0)
+        monkeypatch.setattr(session_feed, "AWAY_SECONDS", 0.0)
         error = await here.refused("session/prompt", sessionId=session, prompt=TEXT)
         assert error["data"] == {"code": "hub_away"}
 
@@ -498,6 +499,30 @@ async def test_a_slow_editor_misses_nothing(
         number, prompt = await here.prompt(session)
         await here.ends(session, prompt)
         assert (await here.pipe.answer(number))["result"] == {"stopReason": "end_turn"}
+
+
+async def test_live_text_that_overtakes_events_is_told_after_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub prepares a frame of events while text of the next message comes."""
+    prepared, frame = anyio.Event(), Frames.frame
+
+    async def late(frames: Frames, batch: Events, *, pictures: bool = True) -> EventFrame:
+        await prepared.wait()
+        return await frame(frames, batch, pictures=pictures)
+
+    async with desk(tmp_path) as here:
+        session = await here.open()
+        monkeypatch.setattr(Frames, "frame", late)
+        whole = assistant(text("half and more")).event
+        # The message itself is not told before its live text, which would double it.
+        await here.happen(session, ev.Noted(level="warning", text="before"), whole)
+        here.deck.type(session, "half ")
+        await here.pipe.find(lambda message: "half " in str(message))
+        assert here.pipe.text == "\n*Before.*\nhalf "
+        prepared.set()
+        await here.pipe.find(lambda message: "more" in str(message))
+        assert here.pipe.text == "\n*Before.*\nhalf and more"
 
 
 async def test_an_editor_that_ends_leaves_the_session_running(tmp_path: Path) -> None:

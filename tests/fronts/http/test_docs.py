@@ -63,8 +63,10 @@ def test_every_code_of_a_problem_is_documented_with_its_status() -> None:
 
 
 def environment(hub: Front) -> Mapping[str, str]:
-    """What the reader has set."""
-    token = hub.access.make_token("reader", Role.OWNER)
+    """What the reader has set, who has made the token of the page."""
+    made = re.search(r"quarterdeck token --name \w+ --role (\w+)", HOW_TO.text)
+    assert made is not None
+    token = hub.access.make_token("reader", Role(made[1]))
     return {
         "PATH": os.environ["PATH"],
         "QUARTERDECK_URL": hub.url,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import MutableMapping
@@ -9,7 +10,8 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.fronts.http.app import openapi_document
+from quarterdeck.fronts.http.app import _make_api, openapi_document
+from quarterdeck.fronts.http.openapi import _handlers
 from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.schema import schemas_of
 from quarterdeck.protocol.command_table import TABLE
@@ -72,6 +74,9 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "PUT /api/library/templates/{entry_id}",
         "DELETE /api/library/templates/{entry_id}",
         "GET /api/machines/{machine}/sessions",
+        "GET /api/sessions/{session_id}/latest",
+        "GET /api/sessions/{session_id}/events/{seq}/pictures/{digest}",
+        "GET /api/sessions/{session_id}/events/{seq}/outputs/{call}",
         "GET /api/asks",
         "POST /api/asks/{ask_id}/answer",
         "GET /api/asks/{ask_id}/file",
@@ -134,6 +139,7 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "GET /api/sessions/{session_id}/files/search",
         "GET /api/sessions/{session_id}/remote",
         "GET /api/sessions/{session_id}/checkpoints",
+        "POST /api/sessions/{session_id}/move",
         "POST /api/sessions/{session_id}/revert",
         "POST /api/sessions/{session_id}/stage",
         "POST /api/sessions/{session_id}/commit",
@@ -152,6 +158,40 @@ def test_every_operation_says_what_it_does_and_how_it_fails(spec: Json) -> None:
             if status != "200":
                 (kind,) = response["content"]
                 assert kind == "application/problem+json", name
+
+
+def test_operations_have_short_ids_groups_sentences_and_described_parameters(spec: Json) -> None:
+    ids = [operation["operationId"] for _, operation in operations(spec)]
+    assert {"createSession", "sendPrompt", "answerAsk", "interrupt"} <= set(ids)
+    assert len(ids) == len(set(ids))
+    groups = [tag["name"] for tag in spec["tags"]]
+    assert all(tag["description"] for tag in spec["tags"])
+    used = set()
+    for name, operation in operations(spec):
+        assert re.fullmatch("[a-z][a-zA-Z]+", operation["operationId"]), name
+        assert operation["description"].split()[0] == operation["summary"].split()[0], name
+        assert not operation["summary"].endswith("."), name
+        (group,) = operation["tags"]
+        used.add(group)
+        for parameter in operation.get("parameters", []):
+            assert parameter.get("description"), (name, parameter["name"])
+        assert operation["security"] in ([], [{"bearer": []}, {"cookie": []}]), name
+    assert {name for name, operation in operations(spec) if not operation["security"]} == {
+        "GET /healthz",
+        "POST /login",
+        "POST /push/answer",
+    }
+    assert used == set(groups)
+
+
+def test_every_body_has_an_example_that_its_type_accepts(spec: Json) -> None:
+    for path, method, said in _handlers(_make_api()):
+        operation = spec["paths"][path][method]
+        if said.takes is None:
+            continue
+        example = operation["requestBody"]["content"]["application/json"].get("example")
+        assert example is not None, f"write an example of {operation['operationId']}"
+        msgspec.json.decode(msgspec.json.encode(example), type=said.takes)
 
 
 def test_every_reference_leads_somewhere(spec: Json) -> None:

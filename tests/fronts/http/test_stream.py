@@ -9,10 +9,12 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.errors import Conflict, JournalError
 from quarterdeck.fronts.http import Pace, Role
+from quarterdeck.fronts.http.connection import UNAVAILABLE
 from quarterdeck.protocol.commands import SendPrompt
 from quarterdeck.protocol.events import PromptQueued
+from quarterdeck.protocol.session_view import SessionView
 from support.bounds import SECONDS
 from support.front import PATIENT, Front, Json, front
 from support.waiting import until
@@ -81,6 +83,26 @@ async def test_all_are_followed_and_some_from_their_number(hub: Front) -> None:
         events = await talk.events(1205)
     assert numbers(events, one) == list(range(1, 1205))
     assert numbers(events, other) == [4]
+
+
+async def test_a_client_comes_back_to_a_journal_that_could_not_be_read(
+    hub: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait for ever for a session that the hub does not follow."""
+    one = await hub.deck.have_session()
+
+    async def away(session: str) -> SessionView:
+        raise JournalError(f"{session} cannot be read", code="away")
+
+    async with hub.stream() as talk:
+        with monkeypatch.context() as patch:
+            patch.setattr(hub.deck, "session", away)
+            await talk.say(t="follow", id="f", sessions={one: 0})
+            with anyio.fail_after(SECONDS):
+                await talk.socket.wait_closed()
+        assert talk.socket.close_code == UNAVAILABLE
+    async with hub.stream() as talk:
+        assert (await talk.follow(sessions={one: 0}))["sessions"][one]["status"] == "ok"
 
 
 # F8
@@ -211,6 +233,52 @@ async def test_clients_that_follow_the_same_get_the_same_and_others_their_own(hu
         assert numbers(everything, one) == list(range(4, 54))
         own = await third.events(100)
         assert own == [event for event in everything if event["session"] == other]
+
+
+PICTURE = {"type": "base64", "media_type": "image/png", "data": "A" * 100_000}
+
+
+def _with_picture(prompt: str) -> PromptQueued:
+    content = msgspec.json.encode([{"type": "image", "source": PICTURE}])
+    return PromptQueued(prompt=prompt, content=msgspec.Raw(content), by="ada")
+
+
+# E5
+async def test_pictures_are_paths_for_a_client_that_asks_for_it(hub: Front) -> None:
+    session = await hub.deck.have_session()
+    await hub.deck.journal.append(session, [_with_picture("p")])
+    async with hub.stream() as plain, hub.stream() as lean:
+        await plain.follow(sessions={session: 0})
+        whole = await plain.events(4)
+        # From the journal, and then as it happens.
+        await lean.follow(sessions={session: 0}, pictures=False)
+        replayed = await lean.events(4)
+        await hub.deck.journal.append(session, [_with_picture("q")])
+        (happened,) = await lean.events(1)
+    assert whole[3]["event"]["content"][0]["source"] == PICTURE
+    for event, number in ((replayed[3], 4), (happened, 5)):
+        source = event["event"]["content"][0]["source"]
+        path = f"/api/sessions/{session}/events/{number}/pictures/"
+        assert source["url"].startswith(path)
+        assert source == {**PICTURE, "data": "", "url": source["url"]}
+    assert replayed[:3] == whole[:3]
+
+
+# E6
+async def test_large_frames_are_compressed_for_a_client_that_takes_them(hub: Front) -> None:
+    session = await hub.deck.have_session()
+    await hub.deck.say(session, "large" * 4000)
+    async with hub.stream() as plain, hub.stream() as packing:
+        await plain.follow(sessions={session: 0})
+        await packing.follow(sessions={session: 0}, packed=True)
+        replayed = await packing.events(4)
+        await hub.deck.say(session, "small")
+        await hub.deck.say(session, "larger" * 4000)
+        happened = await packing.events(2)
+        assert replayed + happened == await plain.events(6)
+        assert packing.packed >= 1
+        assert plain.packed == 0
+    assert numbers(replayed + happened, session) == [1, 2, 3, 4, 5, 6]
 
 
 # L1

@@ -11,9 +11,9 @@ from msgspec import Raw
 
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.views import PendingViews, ViewCache
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
 from support.front import Front, Json, Talk

@@ -14,15 +14,21 @@ import pytest
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
-from msgspec import Struct
+from msgspec import Raw, Struct
 
+from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
 from quarterdeck.fronts.mcp import McpEndpoint, PeopleTools
 from quarterdeck.fronts.mcp.looks import find
 from quarterdeck.fronts.mcp.people import TOOLS, tools_for
-from quarterdeck.journal.search import Hit, Hits, Search, Snippet, TextKind
+from quarterdeck.fronts.mcp.policy import MOST_REFUSED, RefusedCalls
+from quarterdeck.fronts.mcp.server import PREFIX
+from quarterdeck.hub.call_record import RECORD
 from quarterdeck.policy.decide import Rules
-from quarterdeck.protocol.commands import DeleteSession
+from quarterdeck.policy.file import read_policy
+from quarterdeck.protocol.commands import DeleteSession, SendPrompt
+from quarterdeck.protocol.events import Decided
+from quarterdeck.protocol.search import Hit, Hits, Search, Snippet, TextKind
 from quarterdeck.service.agents import _visitor_of
 from support import lines
 from support.agent_family import Family
@@ -30,6 +36,27 @@ from support.bounds import SECONDS
 from support.waiting import until
 
 pytestmark = pytest.mark.anyio
+
+POLICY = """
+[[rule]]
+name = "bob does not stop"
+verdict = "deny"
+tool = "mcp__quarterdeck__stop"
+user = "bob"
+message = "Bob stops nothing."
+
+[[rule]]
+name = "bob's prompts"
+verdict = "ask"
+tool = "mcp__quarterdeck__send"
+user = "bob"
+
+[[rule]]
+name = "bob starts nothing"
+verdict = "deny"
+tool = "mcp__quarterdeck__spawn"
+user = "bob"
+"""
 
 READING = {"list_sessions", "wait", "read", "changes", "search"}
 STEERING = {"send", "interrupt", "stop"}
@@ -73,8 +100,8 @@ class House(Struct):
     family: Family
 
     @asynccontextmanager
-    async def guest(self, role: Role) -> AsyncIterator[Guest]:
-        token = self.access.make_token("eve", role)
+    async def guest(self, role: Role, name: str = "eve") -> AsyncIterator[Guest]:
+        token = self.access.make_token(name, role)
         headers = {"Authorization": f"Bearer {token}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=SECONDS, trust_env=False) as http,
@@ -89,8 +116,15 @@ class House(Struct):
 async def house(family: Family, tmp_path: Path) -> AsyncIterator[House]:
     access = Access(tmp_path)
     people = PeopleTools(family.hub, changes=family._changes, search=family._search)
+    policy = read_policy(POLICY, "policy").policy
+    assert policy is not None
     endpoint = McpEndpoint(
-        family.hub, family.tools, lambda _: Rules(), people=people, visitor_of=_visitor_of
+        family.hub,
+        family.tools,
+        lambda _: Rules(),
+        people=people,
+        visitor_of=_visitor_of,
+        rules_for_people=lambda: Rules(policies=(policy,)),
     )
     app = make_app(family.hub, access, mcp=endpoint)
     async with endpoint.running(), serve(app, Listen(port=0)) as url:
@@ -208,6 +242,86 @@ async def test_questions_stay_open_whatever_a_model_with_a_persons_token_does(ho
         assert listed["waits_for_person"]
         await guest.value("send", session=session, text="allow")
     assert len(await house.family.hub.asks(session=session)) == 1
+
+
+async def entries(family: Family, session: str) -> list[tuple[str, str, str, str | None]]:
+    """The audit log of a session: tool, verdict, by whom, and who called."""
+    found = [each.event for each in await family.hub.audit(session=session)]
+    return [
+        (each.tool.removeprefix(PREFIX), each.verdict, each.by, each.caller)
+        for each in found
+        if isinstance(each, Decided)
+    ]
+
+
+async def test_rules_hold_for_people_and_every_call_is_in_the_audit_log(house: House) -> None:
+    family = house.family
+    session = await family.person()
+    async with house.guest(Role.OWNER, "bob") as bob:
+        assert await bob.refusal("stop", session=session) == "Bob stops nothing."
+        asked = await bob.refusal("send", session=session, text="hello")
+        assert "nobody can be asked at /mcp" in asked
+        assert "bob's prompts" in asked or "policy asks" in asked
+        await bob.value("read", session=session)
+        await bob.refusal("spawn", prompt="x", directory="/work")
+        await bob.value("search", words="x")
+        await bob.refusal("read", session="nothing")
+        with pytest.raises(NotFound):
+            await family.hub.session("nothing")
+    async with house.guest(Role.VIEWER) as eve:
+        assert "may not" in await eve.refusal("stop", session=session)
+    assert not family.run(session).stops
+    assert await entries(family, session) == [
+        ("stop", "deny", "policy", "bob"),
+        ("send", "deny", "policy", "bob"),
+        ("read", "allow", "bob", "bob"),
+        ("stop", "deny", "policy", "eve"),
+    ]
+    assert await entries(family, RECORD) == [
+        ("spawn", "deny", "policy", "bob"),
+        ("search", "allow", "bob", "bob"),
+        ("read", "allow", "bob", "bob"),
+    ]
+    (first, *_) = [each.event for each in await family.hub.audit(session=session)]
+    assert isinstance(first, Decided)
+    assert first.rule == "bob does not stop"
+    assert (await family.hub.policy.verify()).good
+    record = await family.view(RECORD)
+    assert (record.archived, record.run) == (True, None)
+    with pytest.raises(Conflict):
+        await family.hub.submit(
+            SendPrompt(session=RECORD, prompt="p", content=Raw(b'"x"'), by="ada")
+        )
+
+
+async def test_a_deleted_record_is_begun_anew(house: House) -> None:
+    hub = house.family.hub
+    async with house.guest(Role.VIEWER) as guest:
+        await guest.value("search", words="one")
+        await hub.submit(DeleteSession(session=RECORD, by="ada"))
+        await guest.value("search", words="two")
+        await guest.value("search", words="three")
+    (record,) = await hub.sessions(archived=True)
+    assert record.session.startswith(f"{RECORD}-")
+    assert len(await entries(house.family, record.session)) == 2
+
+
+async def test_who_is_refused_too_often_is_not_heard_any_more(house: House) -> None:
+    async with house.guest(Role.VIEWER) as guest:
+        for _ in range(MOST_REFUSED):
+            assert "may not" in await guest.refusal("stop", session="s")
+        assert "refused within an hour" in await guest.refusal("list_sessions")
+    assert len(await entries(house.family, RECORD)) == MOST_REFUSED
+
+
+def test_refusals_are_forgotten_after_an_hour() -> None:
+    refused = RefusedCalls()
+    for _ in range(MOST_REFUSED):
+        refused.add("eve", 0.0)
+    with pytest.raises(Conflict):
+        refused.admit("eve", 3599.0)
+    refused.admit("bob", 3599.0)
+    refused.admit("eve", 3600.0)
 
 
 async def test_a_deleted_session_is_not_there(house: House) -> None:

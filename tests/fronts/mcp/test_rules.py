@@ -13,16 +13,16 @@ from quarterdeck.domain.errors import Conflict, Forbidden, NotFound
 from quarterdeck.fronts.mcp.rules import (
     HOUR_MS,
     AgentLimits,
+    ChildRequest,
     MessageCount,
-    Wish,
     check_reach,
     check_revive,
     check_spawn,
     child_spec,
     envelope,
 )
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.sandbox import SandboxOptions
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 NOW = 100 * HOUR_MS
@@ -106,7 +106,7 @@ def test_what_has_ended_by_itself_or_by_an_agent_may_go_on(stopped_by: str | Non
 
 
 def test_a_child_inherits_everything_that_restricts_its_parent() -> None:
-    made = child_spec(view(), Wish(name="tests"), "c1", LIMITS)
+    made = child_spec(view(), ChildRequest(name="tests"), "c1", LIMITS)
     changed = {"name": "tests", "agents": True}
     for name in SPEC.__struct_fields__:
         assert getattr(made, name) == changed.get(name, getattr(SPEC, name)), name
@@ -118,11 +118,13 @@ def test_nothing_that_a_person_grants_to_one_session_is_inherited() -> None:
         replace(SPEC, skip_permissions=True, mode="bypassPermissions"),
         replace(SPEC, skip_permissions=True, mode="plan"),
     ):
-        made = child_spec(view(spec=replace(spec, cross_session=True)), Wish(), "c1", LIMITS)
+        made = child_spec(
+            view(spec=replace(spec, cross_session=True)), ChildRequest(), "c1", LIMITS
+        )
         assert not made.skip_permissions
         assert not made.cross_session
         assert made.mode in {"default", "plan"}
-    made = child_spec(view(mode="bypassPermissions"), Wish(), "c1", LIMITS)
+    made = child_spec(view(mode="bypassPermissions"), ChildRequest(), "c1", LIMITS)
     assert (made.mode, made.skip_permissions) == ("default", False)
 
 
@@ -140,7 +142,7 @@ def test_a_child_is_started_with_what_its_parent_is_and_no_subagent_of_it_bypass
         json_schema={"type": Raw(b'"object"')},
         debug_file="/log",
     )
-    made = child_spec(view(spec=spec), Wish(), "c1", LIMITS)
+    made = child_spec(view(spec=spec), ChildRequest(), "c1", LIMITS)
     assert b"bypass" not in bytes(made.subagents["a"])
     assert (made.plugin_dirs, made.setting_sources) == (("/plugins",), ("user",))
     assert (made.extra_args, made.strict_mcp_config) == ({"new-flag": "x"}, True)
@@ -167,51 +169,55 @@ def test_a_child_is_started_with_what_its_parent_is_and_no_subagent_of_it_bypass
 def test_a_child_gets_no_mode_that_asks_less(now: str | None, wanted: str) -> None:
     spec = replace(SPEC, mode=None)
     with pytest.raises(Forbidden, match="mode"):
-        child_spec(view(mode=now, spec=spec), Wish(mode=wanted), "c1", LIMITS)
+        child_spec(view(mode=now, spec=spec), ChildRequest(mode=wanted), "c1", LIMITS)
 
 
 def test_the_mode_in_force_counts_and_not_that_of_the_start() -> None:
     parent = view(mode="plan")
     assert SPEC.mode == "acceptEdits"
-    assert child_spec(parent, Wish(), "c1", LIMITS).mode == "plan"
+    assert child_spec(parent, ChildRequest(), "c1", LIMITS).mode == "plan"
     with pytest.raises(Forbidden):
-        child_spec(parent, Wish(mode="acceptEdits"), "c1", LIMITS)
-    assert child_spec(view(mode="acceptEdits"), Wish(mode="plan"), "c1", LIMITS).mode == "plan"
+        child_spec(parent, ChildRequest(mode="acceptEdits"), "c1", LIMITS)
+    assert (
+        child_spec(view(mode="acceptEdits"), ChildRequest(mode="plan"), "c1", LIMITS).mode == "plan"
+    )
 
 
 @pytest.mark.parametrize(
-    ("own", "wish", "expected"),
+    ("own", "wanted", "expected"),
     [
-        (None, Wish(), None),
-        (Budget(session_usd=5.0), Wish(), Budget(session_usd=5.0)),
-        (Budget(session_usd=5.0), Wish(budget_usd=2.0), Budget(session_usd=2.0)),
-        (Budget(session_usd=5.0), Wish(budget_usd=50.0), Budget(session_usd=5.0)),
-        (None, Wish(budget_tokens=10), Budget(session_tokens=10)),
+        (None, ChildRequest(), None),
+        (Budget(session_usd=5.0), ChildRequest(), Budget(session_usd=5.0)),
+        (Budget(session_usd=5.0), ChildRequest(budget_usd=2.0), Budget(session_usd=2.0)),
+        (Budget(session_usd=5.0), ChildRequest(budget_usd=50.0), Budget(session_usd=5.0)),
+        (None, ChildRequest(budget_tokens=10), Budget(session_tokens=10)),
         (
             Budget(run_usd=1.0, session_tokens=5),
-            Wish(budget_usd=9.0, budget_tokens=9),
+            ChildRequest(budget_usd=9.0, budget_tokens=9),
             Budget(run_usd=1.0, session_usd=9.0, session_tokens=5),
         ),
     ],
 )
-def test_a_budget_is_never_widened(own: Budget | None, wish: Wish, expected: Budget | None) -> None:
-    assert child_spec(view(spec=replace(SPEC, budget=own)), wish, "c1", LIMITS).budget == expected
+def test_a_budget_is_never_widened(
+    own: Budget | None, wanted: ChildRequest, expected: Budget | None
+) -> None:
+    assert child_spec(view(spec=replace(SPEC, budget=own)), wanted, "c1", LIMITS).budget == expected
 
 
 def test_a_child_works_in_its_parents_folder_or_in_a_new_worktree() -> None:
     spec = replace(SPEC, worktree="feature")
     parent = view(spec=spec, directory="/data/worktrees/shop/feature")
-    same = child_spec(parent, Wish(), "c1", LIMITS)
+    same = child_spec(parent, ChildRequest(), "c1", LIMITS)
     assert (same.directory, same.worktree) == ("/data/worktrees/shop/feature", None)
-    apart = child_spec(parent, Wish(worktree=True), "c1", LIMITS)
+    apart = child_spec(parent, ChildRequest(worktree=True), "c1", LIMITS)
     assert (apart.directory, apart.worktree) == ("/work/shop", "agent-c1")
 
 
 def test_the_last_generation_gets_no_tools_to_start_more() -> None:
     limits = AgentLimits(depth=3)
-    assert child_spec(view(), Wish(), "c", limits).agents
-    assert child_spec(view(lineage=("a",)), Wish(), "c", limits).agents
-    assert not child_spec(view(lineage=("a", "b")), Wish(), "c", limits).agents
+    assert child_spec(view(), ChildRequest(), "c", limits).agents
+    assert child_spec(view(lineage=("a",)), ChildRequest(), "c", limits).agents
+    assert not child_spec(view(lineage=("a", "b")), ChildRequest(), "c", limits).agents
 
 
 # --- how much ------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.file import read_policy
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, SendPrompt
 from quarterdeck.protocol.events import Decided, Event, LeftToCli
+from quarterdeck.protocol.sessions import agent_name
 from support import lines
 from support.agent_family import Family
 from support.bounds import SECONDS
@@ -128,6 +129,10 @@ async def test_the_tools_are_listed_and_an_announced_call_is_served_once(served:
         before = await client.call_tool("list_sessions", {})
         assert before.is_error
         assert "has not announced" in text_of(before)
+        (refused,) = [each.event for each in await served.family.hub.audit(session=session)]
+        assert isinstance(refused, Decided)
+        assert (refused.tool, refused.verdict) == (f"{PREFIX}list_sessions", "deny")
+        assert refused.caller == agent_name(session)
         await served.announce(session, "spawn", "t1", prompt="work")
         wrong = await client.call_tool("list_sessions", {})
         assert wrong.is_error

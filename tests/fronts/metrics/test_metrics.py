@@ -19,11 +19,11 @@ from quarterdeck.domain.errors import JournalError
 from quarterdeck.fronts.http import Access, Listen, Requests, Role, make_app, serve
 from quarterdeck.fronts.metrics import Commits, Deliveries, Metrics, Sources
 from quarterdeck.fronts.metrics.tally import MOST_NAMES, OTHER, Tally
-from quarterdeck.journal.base import Stored
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import ArchiveSession, StopSession
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 from support.bounds import SECONDS
 from support.clis import PROJECT
 from support.small_deck import SmallDeck

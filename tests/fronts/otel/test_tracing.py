@@ -28,13 +28,13 @@ from quarterdeck.fronts.otel.settings import read_headers
 from quarterdeck.fronts.otel.turns import MOST_SPANS, Turn
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.stored import Stored
-from quarterdeck.journal.views import SessionView
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol import events
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, Start, frame, read_hub_frame
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 from support.bounds import SECONDS
 from support.pages import page
 from support.small_deck import SmallDeck

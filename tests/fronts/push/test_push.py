@@ -6,6 +6,7 @@ import contextlib
 import logging
 import stat
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.push import Pace, Push
-from quarterdeck.fronts.push.answers import MOST as MOST_TOKENS
+from quarterdeck.fronts.push.answers import MOST as MOST_SETTLED
 from quarterdeck.fronts.push.answers import VALID_SECONDS, AnswerTokens
 from quarterdeck.fronts.push.subscriptions import MOST, MOST_OF_ONE, Subscription, SubscriptionStore
 from quarterdeck.protocol import events as ev
@@ -388,11 +389,11 @@ async def test_a_notification_allows_only_what_it_shows_completely_once_and_in_i
         assert note["allow"] is True
         token = note["answer"]
         redeem = home.push.redeem
-        assert redeem(token, {"bob"}, allow=True) is None
-        assert redeem(token[:-1] + "x", {"ada"}, allow=True) is None
-        assert redeem("", {"ada"}, allow=True) is None
-        assert redeem(token, {"ada", "bob"}, allow=True) == ("ada", first)
-        assert redeem(token, {"ada"}, allow=False) is None
+        assert await redeem(token, {"bob"}, allow=True) is None
+        assert await redeem(token[:-1] + "x", {"ada"}, allow=True) is None
+        assert await redeem("", {"ada"}, allow=True) is None
+        assert await redeem(token, {"ada", "bob"}, allow=True) == ("ada", first)
+        assert await redeem(token, {"ada"}, allow=False) is None
 
         hostile: list[dict[str, object]] = [
             {"command": "x" * 181},
@@ -411,23 +412,39 @@ async def test_a_notification_allows_only_what_it_shows_completely_once_and_in_i
         assert len(notes) == 9
         assert not any(note.get("allow") for note in notes)
         last = notes[-1]["answer"]
-        assert redeem(last, {"ada"}, allow=True) is None
-        assert redeem(last, {"ada"}, allow=False) is not None
+        assert await redeem(last, {"ada"}, allow=True) is None
+        assert await redeem(last, {"ada"}, allow=False) is not None
 
 
-async def test_a_token_ends_with_its_question_and_with_time(tmp_path: Path) -> None:
-    now = 1000.0
-    tokens = AnswerTokens(clock=lambda: now)
-    token = tokens.issue("ada", "ask", allow=True)
-    tokens.settled("ask")
-    assert tokens.redeem(token, {"ada"}, allow=False) is None
-    token = tokens.issue("ada", "ask", allow=True)
+def test_a_token_ends_with_its_question_and_with_time_and_works_at_every_hub() -> None:
+    now, secret = 1000.0, b"s" * 32
+    one, other = AnswerTokens(clock=lambda: now), AnswerTokens(clock=lambda: now + 3600)
+    token = one.issue(secret, "ada", "ask", allow=True)
+    one.settled("ask")
+    assert one.redeem(secret, token, {"ada"}, allow=False) is None
+    # Another hub knows it by the secret, and no other secret does.
+    assert other.redeem(b"t" * 32, token, {"ada"}, allow=True) is None
+    assert other.redeem(secret, token, {"ada"}, allow=True) == ("ada", "ask")
+    assert other.redeem(secret, token, {"ada"}, allow=True) is None
+    deny = one.issue(secret, "ada", "second", allow=False)
+    body, _, seal = deny.partition(".")
+    forged = urlsafe_b64encode(urlsafe_b64decode(body).replace(b"false", b"true")).decode()
+    for wrong in (
+        f"{forged}.{seal}",
+        f"{body}.",
+        f".{seal}",
+        body,
+        "\udc80." + seal,
+        f"{body}.\udc80",
+        "x" * 10_000,
+    ):
+        assert one.redeem(secret, wrong, {"ada"}, allow=True) is None
+    assert one.redeem(secret, deny, {"ada"}, allow=True) is None
     now += VALID_SECONDS + 1
-    assert tokens.redeem(token, {"ada"}, allow=False) is None
-    first = tokens.issue("ada", "first", allow=True)
-    for number in range(MOST_TOKENS):
-        tokens.issue("ada", f"other {number}", allow=True)
-    assert tokens.redeem(first, {"ada"}, allow=True) is None
+    assert one.redeem(secret, deny, {"ada"}, allow=False) is None
+    for number in range(MOST_SETTLED + 1):
+        one.settled(str(number))
+    assert len(one._settled) == MOST_SETTLED
 
 
 async def test_plans_and_questions_have_no_buttons(tmp_path: Path) -> None:

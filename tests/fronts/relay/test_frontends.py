@@ -14,11 +14,11 @@ from websockets.exceptions import InvalidStatus
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.relay_access import RelayRules
-from quarterdeck.hub.api import Piece
-from quarterdeck.hub.ports import DIALLED
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.machines import DIALLED
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.views import Piece
 from support.bounds import SECONDS
 from support.frontends import Frontend, frontend
 from support.relay_front import Relay

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from quarterdeck.fronts.relay.outbound import Joined, SessionLines
-from quarterdeck.journal.base import Stored
-from quarterdeck.journal.views import SessionView, fold_all
+from quarterdeck.journal.views import fold_all
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 from support.examples import examples
 
 SESSION = "one"
@@ -143,3 +144,11 @@ async def test_one_who_comes_late_gets_every_line_and_the_open_questions_only(
     assert all(
         one["session_id"] for one in late if not isinstance(one, str) and one["type"] != "status"
     )
+
+
+async def test_what_is_between_the_hub_and_its_cli_is_not_told() -> None:
+    kinds = ("control_response", "keep_alive", "transcript_mirror", "assistant")
+    events = stored([said(number, "cli-1", kind) for number, kind in enumerate(kinds, 1)])
+    lines = told(SessionLines(SESSION), events, Joined())
+    said_by_cli = [one["type"] for one in lines if not isinstance(one, str) and "uuid" in one]
+    assert said_by_cli == ["assistant"]

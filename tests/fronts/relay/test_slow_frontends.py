@@ -14,7 +14,7 @@ from quarterdeck.fronts.http.relay_access import RelayAccess, RelayRules, caller
 from quarterdeck.fronts.relay.connection import TOO_SLOW, Pace
 from quarterdeck.fronts.relay.endpoint import RelayEndpoint
 from quarterdeck.fronts.relay.pieces import Pieces
-from quarterdeck.hub.api import Piece
+from quarterdeck.protocol.views import Piece
 from support.bounds import SECONDS
 from support.frontends import frontend
 from support.relay_front import Relay

@@ -17,6 +17,7 @@ from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, CreateSession, Scope
 from quarterdeck.protocol.events import Decided
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.runtime import git_head
 from support import lines
 from support.hub_machines import TestMachines, hub_with
 
@@ -31,7 +32,7 @@ class Looks:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.found: list[tuple[str, int]] = []
         self.realpath = real = os.path.realpath
-        branch = context.branch_of
+        branch = git_head.branch_of
 
         def realpath(path: str) -> str:
             self.found.append(("realpath", threading.get_ident()))

@@ -14,7 +14,6 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.edits import MOST_BYTES
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.views import AskView
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -25,6 +24,7 @@ from quarterdeck.protocol.commands import (
 )
 from quarterdeck.protocol.events import AskAnswered, Decided
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.views import AskView
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 

@@ -11,8 +11,8 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.views import AskView
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -23,6 +23,7 @@ from quarterdeck.protocol.commands import (
 )
 from quarterdeck.protocol.events import AskOpened, AskWithdrawn, Decided
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.views import AskView
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 
@@ -275,13 +276,15 @@ async def test_the_audit_names_the_person_alone_although_the_rules_and_the_hub_a
 async def test_an_answer_that_a_hook_does_not_react_to_is_said_again_as_it_was(
     policies: Policies,
 ) -> None:
-    hub, machines = hub_with(MemoryJournal(), policies=policies)
+    time = [1000.0]
+    timeouts = Timeouts(answer=10)
+    hub, machines = hub_with(
+        MemoryJournal(), policies=policies, now=lambda: time[0], timeouts=timeouts
+    )
     async with hub.running():
         run = await holding(hub, machines)
         await answer(hub, await card_of(hub), DenyAnswer(message="No."))
         first = run.read()
-        mine = run.owner.session.run
-        assert mine is not None
-        mine.repeat_answer(mine.watch.unheeded, 0)
-        await run.owner.session.record()
+        time[0] += 11
+        await run.owner.tick()
         assert run.read() == first

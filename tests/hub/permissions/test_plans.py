@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import anyio
 import pytest
 from msgspec import Raw
 
 from quarterdeck.hub.hub import Hub
-from quarterdeck.journal.base import Stored
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import AnswerAsk, CreateSession, PlanAnswer
 from quarterdeck.protocol.events import Event, StartAfresh
 from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
+from quarterdeck.protocol.stored import Stored
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import TestMachines, TestRun, hub_with
@@ -196,9 +197,14 @@ class Cuts(MemoryJournal):
         self.ends: list[int] = []
 
     async def append(
-        self, session: str, events: Sequence[Event], *, snapshot: bytes | None = None
+        self,
+        session: str,
+        events: Sequence[Event],
+        *,
+        snapshot: bytes | None = None,
+        **conditions: Any,
     ) -> list[Stored]:
-        stored = await super().append(session, events, snapshot=snapshot)
+        stored = await super().append(session, events, snapshot=snapshot, **conditions)
         self.ends += [stored[-1].seq] if stored else []
         return stored
 

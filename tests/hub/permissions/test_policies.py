@@ -9,10 +9,9 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Forbidden, NotFound, UsageError
-from quarterdeck.hub.permissions.context import PolicyContext, branch_of
+from quarterdeck.hub.permissions.context import PolicyContext
 from quarterdeck.hub.permissions.deadlines import check_answerer, overdue
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, decide
 from quarterdeck.policy.facts import Facts
@@ -20,7 +19,10 @@ from quarterdeck.policy.grants import Grant, narrowest
 from quarterdeck.policy.needs import Context
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer
 from quarterdeck.protocol.events import AskKind, AskOpened
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.views import AskView
+from quarterdeck.runtime.git_head import branch_of
 
 pytestmark = pytest.mark.anyio
 

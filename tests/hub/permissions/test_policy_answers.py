@@ -12,7 +12,6 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Control,
@@ -23,7 +22,9 @@ from quarterdeck.protocol.commands import (
     SendPrompt,
 )
 from quarterdeck.protocol.events import AskAnswered, AskKind, AskOpened, AskWithdrawn, Decided
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.views import AskView
 from quarterdeck.testing import RealCli, ScriptedModel
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.hub_house import House, PolicedHouse, house, real_spec

@@ -79,6 +79,20 @@ def spec(
     return make
 
 
+def prompt(*said: ToolUse | str) -> bytes:
+    return json.dumps(play(*said, Text("done"))).encode()
+
+
+async def send(home: House, session: str, *said: ToolUse) -> None:
+    head = (await home.hub.session(session)).head
+    content = msgspec.Raw(prompt(*said))
+    await home.hub.submit(SendPrompt(session=session, prompt=f"p{head}", content=content))
+
+
+async def until_turns(home: House, session: str, turns: int) -> None:
+    await home.until(session, lambda view: view.turns == turns)
+
+
 async def decisions(home: House, session: str) -> list[Decided]:
     stored = await home.hub.audit(session=session)
     return [each.event for each in stored if isinstance(each.event, Decided)]
@@ -152,45 +166,39 @@ async def test_a_policy_that_the_session_names_is_on_top(
     assert not (Path(named.directory) / "made").exists()
 
 
-@pytest.mark.parametrize("scope", [Scope.ALWAYS, Scope.SESSION])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_answer_for_longer_than_one_call_is_a_grant_that_can_be_revoked(
     version: str,
-    scope: Scope,
     spec: Callable[[str], SessionSpec],
     home: House,
 ) -> None:
     session_spec = spec(version)
     work = Path(session_spec.directory)
     (work / ".claude" / "settings.json").unlink()
-    command = "touch made && chmod 600 made"
-    script = play(bash(command), bash(command), Text("done"))
-    session = await home.new(session_spec, json.dumps(script).encode())
-    card = await home.ask(session)
-    await home.answer(card, AllowAnswer(scope=scope, seconds=3600), by="ada", role="owner")
+    session = await home.new(session_spec, prompt("hello"))
     await home.until(session, lambda view: view.turns == 1)
+    for turns, scope in ((2, Scope.ALWAYS), (4, Scope.SESSION)):
+        command = f"touch {scope} && chmod 600 {scope}"
+        await send(home, session, bash(command), bash(command))
+        card = await home.ask(session)
+        await home.answer(card, AllowAnswer(scope=scope, seconds=3600), by="ada", role="owner")
+        await until_turns(home, session, turns)
 
-    (grant,) = Policies(home.folder).grants  # it is on the disk
-    assert (grant.by, grant.ask, grant.rules) == ("ada", card.opened.ask, (f"Bash({command})",))
-    where = (None, session) if scope is Scope.SESSION else (str(work), None)
-    assert (grant.directory, grant.session) == where
-    assert grant.until == grant.at + 3_600_000
-    assert not (work / ".claude" / "settings.local.json").exists()
-    first, second = await decisions(home, session)
-    assert (first.by, second.by) == ("ada", "policy")
-    assert second.rule == f"grant {grant.id} of ada"
+        (grant,) = Policies(home.folder).grants  # it is on the disk
+        assert (grant.by, grant.ask, grant.rules) == ("ada", card.opened.ask, (f"Bash({command})",))
+        where = (None, session) if scope is Scope.SESSION else (str(work), None)
+        assert (grant.directory, grant.session) == where
+        assert grant.until == grant.at + 3_600_000
+        assert not (work / ".claude" / "settings.local.json").exists()
+        first, second = (await decisions(home, session))[-2:]
+        assert (first.by, second.by) == ("ada", "policy")
+        assert second.rule == f"grant {grant.id} of ada"
 
-    await home.hub.policy.revoke(grant.id)
-    await home.hub.submit(
-        SendPrompt(
-            session=session,
-            prompt="again",
-            content=msgspec.Raw(json.dumps(play(bash(command), Text("done"))).encode()),
-        )
-    )
-    card = await home.ask(session)
-    await home.answer(card, DenyAnswer())
-    await home.until(session, lambda view: view.turns == 2)
+        await home.hub.policy.revoke(grant.id)
+        await send(home, session, bash(command))
+        card = await home.ask(session)
+        await home.answer(card, DenyAnswer())
+        await until_turns(home, session, turns + 1)
 
 
 async def test_a_question_waits_as_long_as_its_rule_says_and_then_what_the_rule_says_happens(

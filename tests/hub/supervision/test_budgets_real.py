@@ -9,10 +9,10 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.journal.usage import UsageBy
 from quarterdeck.protocol.commands import ChangeSession, SendPrompt
 from quarterdeck.protocol.events import BudgetReached, Metered, TurnEnded
 from quarterdeck.protocol.sessions import Budget, SessionState
+from quarterdeck.protocol.usage import UsageBy
 from quarterdeck.testing import RealCli, ScriptedModel
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.hub_house import house, real_spec

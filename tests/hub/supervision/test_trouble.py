@@ -64,11 +64,13 @@ class FullJournal(MemoryJournal):
 
     full = 0
 
-    async def append(self, session: str, events: Any, *, snapshot: bytes | None = None) -> Any:
+    async def append(
+        self, session: str, events: Any, *, snapshot: bytes | None = None, **conditions: Any
+    ) -> Any:
         if self.full and events:
             self.full -= 1
             raise JournalError("there is no room", code="full")
-        return await super().append(session, events, snapshot=snapshot)
+        return await super().append(session, events, snapshot=snapshot, **conditions)
 
 
 async def test_what_a_cli_that_dialled_said_is_journalled_when_there_is_room_again(

@@ -10,7 +10,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.domain.exits import RUNNER_KILLED
+from quarterdeck.hub.decisions.inputs import AskCli
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.shell import handle
 from quarterdeck.hub.supervision.crashes import (
     PAUSES_MS,
     TRIES,
@@ -19,11 +21,12 @@ from quarterdeck.hub.supervision.crashes import (
     restart_at,
 )
 from quarterdeck.hub.supervision.watchdog import Action, Timeouts, Watch
-from quarterdeck.journal.accounts import HEALTHY_MS, Account, AlarmView
+from quarterdeck.journal.accounts import HEALTHY_MS
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.accounts import Account, AlarmView
 from quarterdeck.protocol.commands import CreateSession, ResumeSession, StopSession
 from quarterdeck.protocol.events import Alarmed, Noted, RunEnded, RunStopping
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import RestartRule, SessionSpec
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.commands import Interrupt
@@ -329,8 +332,7 @@ async def test_a_resumed_turn_that_failed_with_words_or_was_broken_off_is_no_emp
             if number == 0:
                 await run.say(lines.assistant("the API failed", "a"))
             elif number == 1:
-                assert run.owner.session.run is not None
-                run.owner.session.run.request(Interrupt(), 0)
+                await handle(run.owner.session, AskCli(command=Interrupt()))
             await run.say(lines.echo(prompt["uuid"]), failed)
             wanted = ["it is not tried again by itself"] if number == 2 else []
             assert await alarms(journal, session) == wanted

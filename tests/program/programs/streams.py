@@ -1,4 +1,4 @@
-"""Queries: a text, a stream of prompts, pieces of text, prompts given back, a command, stderr."""
+"""A stream of prompts, one after the other, which the CLI gives back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from claude_agent_sdk import query
 
 from program.programs.show import options, show
-from quarterdeck.testing import Text, Thinking, ToolUse, play, reply
+from quarterdeck.testing import Text, play, reply
 
 
 async def prompts() -> AsyncIterator[dict[str, Any]]:
@@ -19,32 +19,9 @@ async def prompts() -> AsyncIterator[dict[str, Any]]:
 
 
 async def main() -> None:
-    first = ""
-    async for message in query(
-        prompt=play(reply(Thinking("hm"), Text("plain")), reply(Text("unused"))),
-        options=options(include_partial_messages=True, stderr=lambda line: print("stderr", line)),
-    ):
-        show(message)
-        first = getattr(message, "session_id", first)
-    print("--- prompts one after the other, given back, in the same conversation")
-    given_back = options(extra_args={"replay-user-messages": None}, resume=first)
+    given_back = options(extra_args={"replay-user-messages": None})
     async for message in query(prompt=prompts(), options=given_back):
         show(message)
-    print("--- a command of the CLI, and a fork")
-    async for message in query(prompt="/cost", options=options(resume=first, fork_session=True)):
-        print(type(message).__name__, getattr(message, "num_turns", ""))
-    print("--- a tool that needs no permission, an allowed one, and a limit")
-    steps = (
-        reply(ToolUse("Glob", {"pattern": "*.none"})),
-        reply(ToolUse("Bash", {"command": "touch by-rule"})),
-        reply(ToolUse("Bash", {"command": "echo never"})),
-    )
-    limited = options(allowed_tools=["Bash(touch by-rule)"], max_turns=2)
-    try:
-        async for message in query(prompt=play(*steps), options=limited):
-            show(message)
-    except Exception as error:  # noqa: BLE001 - the same one is expected of both
-        print("error", type(error).__name__, error)
 
 
 asyncio.run(main())

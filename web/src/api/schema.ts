@@ -15,16 +15,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListSessions
+         * Sessions, newest first, a page at a time
          * @description Sessions, newest first, a page at a time.
          */
-        get: operations["ApiSessionsListSessions"];
+        get: operations["listSessions"];
         put?: never;
         /**
-         * CreateSession
+         * Create a session and start it
          * @description Create a session and start it. Send your own `session` id to make the call idempotent.
          */
-        post: operations["ApiSessionsCreateSession"];
+        post: operations["createSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -39,27 +39,27 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetSession
+         * One session
          * @description One session.
          */
-        get: operations["ApiSessionsSessionIdGetSession"];
+        get: operations["getSession"];
         put?: never;
         post?: never;
         /**
-         * DeleteSession
+         * Delete a session and its history
          * @description Delete a session and its history. Its CLI must have ended.
          */
-        delete: operations["ApiSessionsSessionIdDeleteSession"];
+        delete: operations["deleteSession"];
         options?: never;
         head?: never;
         /**
-         * ChangeSession
+         * Rename or archive a session, change its budget or what is auto-approved
          * @description Rename or archive a session, change its budget or what is auto-approved.
          *
          *     Several changes are made one after the other, up to the first that fails. The header
          *     `Quarterdeck-Repeated` tells that each was made before, and that nothing was done again.
          */
-        patch: operations["ApiSessionsSessionIdChangeSession"];
+        patch: operations["changeSession"];
         trace?: never;
     };
     "/api/sessions/{session_id}/stop": {
@@ -72,10 +72,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * StopSession
+         * End the session's CLI
          * @description End the session's CLI. The session remains, and can be resumed.
          */
-        post: operations["ApiSessionsSessionIdStopStopSession"];
+        post: operations["stopSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -92,10 +92,32 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ResumeSession
+         * Start a CLI for the session again, where the last one ended
          * @description Start a CLI for the session again, where the last one ended.
          */
-        post: operations["ApiSessionsSessionIdResumeResumeSession"];
+        post: operations["resumeSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume the session on another machine, with the transcript that the journal has of it
+         * @description Resume the session on another machine, with the transcript that the journal has of it.
+         *
+         *     A CLI of it must have ended, or its machine must not be connected: then the hub gives it up.
+         */
+        post: operations["moveSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -112,10 +134,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ForkSession
+         * Create a session that begins with a copy of this one, up to the message `at`
          * @description Create a session that begins with a copy of this one, up to the message `at`.
          */
-        post: operations["ApiSessionsSessionIdForkForkSession"];
+        post: operations["forkSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -132,13 +154,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * RewindSession
+         * Go back to before a prompt: with the files, the conversation, or both
          * @description Go back to before a prompt: with the files, the conversation, or both.
          *
          *     The outcome's `answer` says what changes. Files go back to the checkpoint that the CLI keeps.
          *     The conversation goes back in place from version 2.1.200 of the CLI on.
          */
-        post: operations["ApiSessionsSessionIdRewindRewindSession"];
+        post: operations["rewindSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -155,10 +177,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Interrupt
+         * Stop the running turn
          * @description Stop the running turn. Queued prompts stay queued.
          */
-        post: operations["ApiSessionsSessionIdInterruptInterrupt"];
+        post: operations["interrupt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -175,12 +197,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Control
+         * Send a control request to the session's CLI: model, mode, MCP, rewind and more
          * @description Send a control request to the session's CLI: model, mode, MCP, rewind and more.
          *
          *     `request` is its body with its subtype. The CLI's answer is the outcome's `answer`.
          */
-        post: operations["ApiSessionsSessionIdControlControl"];
+        post: operations["control"];
         delete?: never;
         options?: never;
         head?: never;
@@ -195,18 +217,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListPrompts
+         * The queued prompts
          * @description The queued prompts.
          */
-        get: operations["ApiSessionsSessionIdPromptsListPrompts"];
+        get: operations["listPrompts"];
         put?: never;
         /**
-         * SendPrompt
+         * Send a prompt
          * @description Send a prompt. It is queued while a turn runs, unless it is to steer that turn.
          *
          *     Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
          */
-        post: operations["ApiSessionsSessionIdPromptsSendPrompt"];
+        post: operations["sendPrompt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -224,17 +246,17 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * CancelPrompt
+         * Cancel a prompt; only while it is queued
          * @description Cancel a prompt; only while it is queued.
          */
-        delete: operations["ApiSessionsSessionIdPromptsPromptIdCancelPrompt"];
+        delete: operations["cancelPrompt"];
         options?: never;
         head?: never;
         /**
-         * ChangePrompt
+         * Change a prompt; only while it is queued
          * @description Change a prompt; only while it is queued.
          */
-        patch: operations["ApiSessionsSessionIdPromptsPromptIdChangePrompt"];
+        patch: operations["changePrompt"];
         trace?: never;
     };
     "/api/asks/{ask_id}/answer": {
@@ -247,10 +269,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * AnswerAsk
+         * Answer a question
          * @description Answer a question. The first answer counts; a later one is refused with a conflict.
          */
-        post: operations["ApiAsksAskIdAnswerAnswerAsk"];
+        post: operations["answerAsk"];
         delete?: never;
         options?: never;
         head?: never;
@@ -265,14 +287,54 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListEvents
+         * A session's history, a page at a time; or all of it and new events as server-sent events
          * @description A session's history, a page at a time; or all of it and new events as server-sent events.
          *
          *     With `Accept: text/event-stream` the answer does not end. Each event's id is `EPOCH:SEQ`; a
          *     `Last-Event-ID` resumes from there and has precedence over `after`. An `event: gap` means that
          *     the number is not valid here: start again from 0.
          */
-        get: operations["ApiSessionsSessionIdEventsListEvents"];
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/latest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A session with its last events, in one answer
+         * @description A session with its last events, in one answer. Pictures and documents have paths in `url`.
+         */
+        get: operations["getLatest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/events/{seq}/pictures/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A picture or document of an event, as bytes
+         * @description A picture or document of an event, as bytes. What is behind such a path never changes.
+         */
+        get: operations["getPicture"];
         put?: never;
         post?: never;
         delete?: never;
@@ -289,10 +351,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListAsks
+         * The open questions, oldest first
          * @description The open questions, oldest first.
          */
-        get: operations["ApiAsksListAsks"];
+        get: operations["listAsks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -309,10 +371,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListMachines
-         * @description The machines that run agents, or did.
+         * The machines that run agents, or did; and what is wrong between several hubs
+         * @description The machines that run agents, or did; and what is wrong between several hubs.
          */
-        get: operations["ApiMachinesListMachines"];
+        get: operations["listMachines"];
         put?: never;
         post?: never;
         delete?: never;
@@ -329,10 +391,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListAudit
-         * @description The audit log: who or what allowed or denied each call. `after` is a position.
+         * The audit log: who or what allowed or denied each call, and who changed its rules
+         * @description The audit log: who or what allowed or denied each call, and who changed its rules.
+         *
+         *     `after` is a position. With `before` the pages go backwards, the newest entry first; `next` is
+         *     the `before` of the following page.
          */
-        get: operations["ApiAuditListAudit"];
+        get: operations["listAudit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -349,10 +414,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whoami
+         * Your name, role and rights
          * @description Your name, role and rights.
          */
-        get: operations["ApiWhoamiWhoami"];
+        get: operations["whoami"];
         put?: never;
         post?: never;
         delete?: never;
@@ -371,10 +436,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Logout
+         * End a browser's login
          * @description End a browser's login. A bearer token stays valid.
          */
-        post: operations["ApiLogoutLogout"];
+        post: operations["logout"];
         delete?: never;
         options?: never;
         head?: never;
@@ -389,12 +454,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetFileOfAsk
-         * @description What is in the file now that the call of an open question would replace.
+         * What is in the file now that the call of an open question would change
+         * @description What is in the file now that the call of an open question would change.
          *
          *     Only a file below the session's folder is read. It may change until the call is answered.
          */
-        get: operations["ApiAsksAskIdFileGetFileOfAsk"];
+        get: operations["getFileOfAsk"];
         put?: never;
         post?: never;
         delete?: never;
@@ -411,16 +476,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListTokens
+         * Who has access
          * @description Who has access. For owners.
          */
-        get: operations["ApiTokensListTokens"];
+        get: operations["listTokens"];
         put?: never;
         /**
-         * MakeToken
+         * Make a bearer token for a program or a person
          * @description Make a bearer token for a program or a person. For owners.
          */
-        post: operations["ApiTokensMakeToken"];
+        post: operations["makeToken"];
         delete?: never;
         options?: never;
         head?: never;
@@ -438,10 +503,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * RevokeToken
+         * Take access back, from open connections too; gives who is left
          * @description Take access back, from open connections too; gives who is left. For owners.
          */
-        delete: operations["ApiTokensGrantIdRevokeToken"];
+        delete: operations["revokeToken"];
         options?: never;
         head?: never;
         patch?: never;
@@ -457,10 +522,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * MakePairingCode
+         * Make a code with which a chat is paired with you
          * @description Make a code with which a chat is paired with you. The chat's access ends with yours.
          */
-        post: operations["ApiPairingCodeMakePairingCode"];
+        post: operations["makePairingCode"];
         delete?: never;
         options?: never;
         head?: never;
@@ -477,10 +542,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pair
+         * Exchange a code for a token of the person who made it
          * @description Exchange a code for a token of the person who made it. For the program behind the chat.
          */
-        post: operations["ApiPairingPair"];
+        post: operations["pair"];
         delete?: never;
         options?: never;
         head?: never;
@@ -497,10 +562,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * CancelPairing
+         * Let a code work no more, because others may have read it
          * @description Let a code work no more, because others may have read it. For who knows the code.
          */
-        post: operations["ApiPairingCancelCancelPairing"];
+        post: operations["cancelPairing"];
         delete?: never;
         options?: never;
         head?: never;
@@ -518,10 +583,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * EndOwnAccess
+         * End the access that this request uses, and that of the chats which were paired by it
          * @description End the access that this request uses, and that of the chats which were paired by it.
          */
-        delete: operations["ApiTokenEndOwnAccess"];
+        delete: operations["endOwnAccess"];
         options?: never;
         head?: never;
         patch?: never;
@@ -535,10 +600,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ShowPolicy
+         * The policies in force, and the errors in their files
          * @description The policies in force, and the errors in their files.
          */
-        get: operations["ApiPolicyShowPolicy"];
+        get: operations["showPolicy"];
         put?: never;
         post?: never;
         delete?: never;
@@ -557,10 +622,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * CheckPolicy
+         * Read a policy with its examples, and put nothing into force
          * @description Read a policy with its examples, and put nothing into force.
          */
-        post: operations["ApiPolicyCheckCheckPolicy"];
+        post: operations["checkPolicy"];
         delete?: never;
         options?: never;
         head?: never;
@@ -577,10 +642,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ExplainCall
+         * Which rules hit which part of a call, and which decided
          * @description Which rules hit which part of a call, and which decided.
          */
-        post: operations["ApiPolicyExplainExplainCall"];
+        post: operations["explainCall"];
         delete?: never;
         options?: never;
         head?: never;
@@ -597,10 +662,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ReplayPolicy
+         * What a policy would have done with the calls of the past, against what was done
          * @description What a policy would have done with the calls of the past, against what was done.
          */
-        post: operations["ApiPolicyReplayReplayPolicy"];
+        post: operations["replayPolicy"];
         delete?: never;
         options?: never;
         head?: never;
@@ -615,18 +680,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ReadPolicyFile
+         * The text of a policy file
          * @description The text of a policy file. For owners.
          */
-        get: operations["ApiPolicyFilesNameReadPolicyFile"];
+        get: operations["readPolicyFile"];
         /**
-         * ReplacePolicyFile
+         * Replace a policy file and put it in force
          * @description Replace a policy file and put it in force. For owners.
          *
          *     A text with errors is refused, and so is one that replaces another version than the one on the
-         *     disk (`policy_changed`). The audit log of every running session has it.
+         *     disk (`policy_changed`). The audit log has it, and so have the running sessions.
          */
-        put: operations["ApiPolicyFilesNameReplacePolicyFile"];
+        put: operations["replacePolicyFile"];
         post?: never;
         delete?: never;
         options?: never;
@@ -642,10 +707,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * SuggestRules
+         * Rules learnt from the answers that people gave, with the history that supports each
          * @description Rules learnt from the answers that people gave, with the history that supports each.
          */
-        get: operations["ApiPolicySuggestionsSuggestRules"];
+        get: operations["suggestRules"];
         put?: never;
         post?: never;
         delete?: never;
@@ -662,16 +727,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListGrants
+         * What people have granted: by answering «always», or here
          * @description What people have granted: by answering «always», or here.
          */
-        get: operations["ApiPolicyGrantsListGrants"];
+        get: operations["listGrants"];
         put?: never;
         /**
-         * AddGrant
+         * Allow something without a question
          * @description Allow something without a question. What a policy denies or asks about stays so.
          */
-        post: operations["ApiPolicyGrantsAddGrant"];
+        post: operations["addGrant"];
         delete?: never;
         options?: never;
         head?: never;
@@ -689,10 +754,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * RevokeGrant
+         * Take a grant back
          * @description Take a grant back.
          */
-        delete: operations["ApiPolicyGrantsGrantIdRevokeGrant"];
+        delete: operations["revokeGrant"];
         options?: never;
         head?: never;
         patch?: never;
@@ -706,10 +771,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * VerifyAudit
+         * Verify that the audit log is unchanged, up to the head in the answer
          * @description Verify that the audit log is unchanged, up to the head in the answer.
          */
-        get: operations["ApiAuditVerifyVerifyAudit"];
+        get: operations["verifyAudit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -726,10 +791,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * PushKey
+         * The key that a browser subscribes with (`applicationServerKey`)
          * @description The key that a browser subscribes with (`applicationServerKey`).
          */
-        get: operations["ApiPushPushKey"];
+        get: operations["pushKey"];
         put?: never;
         post?: never;
         delete?: never;
@@ -748,18 +813,18 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Subscribe
+         * Tell a browser of questions, or of other kinds of events, while your access is valid
          * @description Tell a browser of questions, or of other kinds of events, while your access is valid.
          *
          *     Again with the same endpoint replaces the former choice. Gives the key that it must have been
          *     made with.
          */
-        post: operations["ApiPushSubscriptionsSubscribe"];
+        post: operations["subscribe"];
         /**
-         * Unsubscribe
+         * Unsubscribe a browser by its endpoint, which is secret
          * @description Unsubscribe a browser by its endpoint, which is secret.
          */
-        delete: operations["ApiPushSubscriptionsUnsubscribe"];
+        delete: operations["unsubscribe"];
         options?: never;
         head?: never;
         patch?: never;
@@ -773,18 +838,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListSchedules
+         * The schedules and inbound webhooks, with their next time and their last start
          * @description The schedules and inbound webhooks, with their next time and their last start.
          */
-        get: operations["ApiSchedulesListSchedules"];
+        get: operations["listSchedules"];
         put?: never;
         /**
-         * AddSchedule
+         * Add a schedule
          * @description Add a schedule. Its sessions belong to you, and start only while you have access.
          *
          *     `owner` must be left out. The same schedule again changes nothing.
          */
-        post: operations["ApiSchedulesAddSchedule"];
+        post: operations["addSchedule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -802,10 +867,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * RemoveSchedule
+         * Remove a schedule and its history; gives those that are left
          * @description Remove a schedule and its history; gives those that are left. Its sessions stay.
          */
-        delete: operations["ApiSchedulesNameRemoveSchedule"];
+        delete: operations["removeSchedule"];
         options?: never;
         head?: never;
         patch?: never;
@@ -821,10 +886,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * PauseSchedule
+         * Pause a schedule: it starts nothing until it is resumed
          * @description Pause a schedule: it starts nothing until it is resumed.
          */
-        post: operations["ApiSchedulesNamePausePauseSchedule"];
+        post: operations["pauseSchedule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -841,10 +906,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ResumeSchedule
+         * Resume a schedule
          * @description Resume a schedule. Times that passed while it was paused are not caught up.
          */
-        post: operations["ApiSchedulesNameResumeResumeSchedule"];
+        post: operations["resumeSchedule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -861,10 +926,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * RunSchedule
+         * Start a session of a schedule now, also while it is paused
          * @description Start a session of a schedule now, also while it is paused.
          */
-        post: operations["ApiSchedulesNameRunRunSchedule"];
+        post: operations["runSchedule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -879,10 +944,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListFirings
+         * The starts of a schedule, newest first: also those that were skipped, with the reason
          * @description The starts of a schedule, newest first: also those that were skipped, with the reason.
          */
-        get: operations["ApiSchedulesNameFiringsListFirings"];
+        get: operations["listFirings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -899,18 +964,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListLoops
+         * All loops of this machine, newest first
          * @description All loops of this machine, newest first.
          */
-        get: operations["ApiLoopsListLoops"];
+        get: operations["listLoops"];
         put?: never;
         /**
-         * StartLoop
+         * Start a loop in the hub
          * @description Start a loop in the hub.
          *
          *     Its commands run as the hub's user, on the hub's machine and outside of any sandbox.
          */
-        post: operations["ApiLoopsStartLoop"];
+        post: operations["startLoop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -925,10 +990,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetLoop
+         * The report of a loop, also of one that still runs
          * @description The report of a loop, also of one that still runs.
          */
-        get: operations["ApiLoopsLoopIdGetLoop"];
+        get: operations["getLoop"];
         put?: never;
         post?: never;
         delete?: never;
@@ -945,10 +1010,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetLoopText
+         * The report of a loop as Markdown, or a text for a pull request
          * @description The report of a loop as Markdown, or a text for a pull request.
          */
-        get: operations["ApiLoopsLoopIdTextGetLoopText"];
+        get: operations["getLoopText"];
         put?: never;
         post?: never;
         delete?: never;
@@ -967,10 +1032,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * PauseLoop
+         * Pause a loop: the turn that runs ends, and no other begins
          * @description Pause a loop: the turn that runs ends, and no other begins.
          */
-        post: operations["ApiLoopsLoopIdPausePauseLoop"];
+        post: operations["pauseLoop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -987,10 +1052,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ResumeLoop
+         * Let a paused loop go on
          * @description Let a paused loop go on.
          */
-        post: operations["ApiLoopsLoopIdResumeResumeLoop"];
+        post: operations["resumeLoop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1007,10 +1072,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * StopLoop
+         * Stop a loop, and interrupt the turn that runs
          * @description Stop a loop, and interrupt the turn that runs.
          */
-        post: operations["ApiLoopsLoopIdStopStopLoop"];
+        post: operations["stopLoop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1025,13 +1090,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetUsage
+         * Usage: cost, tokens, turns, tool calls, and the time for which questions were open
          * @description Usage: cost, tokens, turns, tool calls, and the time for which questions were open.
          *
          *     Days and times without a zone are in the zone of the hub's machine. Times are rounded up to the
          *     next quarter of an hour. `estimated_usd` is the part of the cost that is estimated.
          */
-        get: operations["ApiUsageGetUsage"];
+        get: operations["getUsage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1048,10 +1113,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListProjects
+         * The projects of the configuration: their directories, and what holds for their sessions
          * @description The projects of the configuration: their directories, and what holds for their sessions.
          */
-        get: operations["ApiProjectsListProjects"];
+        get: operations["listProjects"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1068,7 +1133,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetDiff
+         * What a session has changed: files, lines, and the text of the diff
          * @description What a session has changed: files, lines, and the text of the diff.
          *
          *     In a worktree it is compared to where its branch left its base, else to the start of the
@@ -1076,7 +1141,7 @@ export interface paths {
          *     changed, what is not committed, and files that are new, are in it. Files that the policy closes
          *     are listed, and are not in the text.
          */
-        get: operations["ApiSessionsSessionIdDiffGetDiff"];
+        get: operations["getDiff"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1095,13 +1160,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * SettleWorktree
+         * Merge a session's worktree into its base, keep it, or discard it
          * @description Merge a session's worktree into its base, keep it, or discard it.
          *
          *     A merge that cannot be made leaves everything as it was. What is discarded and is nowhere else
          *     is saved first; `saved` is the ref under which it is found again.
          */
-        post: operations["ApiSessionsSessionIdWorktreeSettleWorktree"];
+        post: operations["settleWorktree"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1116,16 +1181,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListFiles
+         * What is in a folder of a session's folder
          * @description What is in a folder of a session's folder. Links are listed and not followed.
          */
-        get: operations["ApiSessionsSessionIdFilesListFiles"];
+        get: operations["listFiles"];
         put?: never;
         /**
-         * PutFile
+         * Store a file in a session's folder
          * @description Store a file in a session's folder. A file that is there is not replaced.
          */
-        post: operations["ApiSessionsSessionIdFilesPutFile"];
+        post: operations["putFile"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1140,10 +1205,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListDirectories
+         * The folders of a machine that can be worked in, below those that the configuration allows
          * @description The folders of a machine that can be worked in, below those that the configuration allows.
          */
-        get: operations["ApiMachinesDirectoriesListDirectories"];
+        get: operations["listDirectories"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1160,13 +1225,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetFileDiff
+         * The changes of one file of a session, with all unchanged lines if it is not too long
          * @description The changes of one file of a session, with all unchanged lines if it is not too long.
          *
          *     `path` is below the top folder of the repository, as in the list of changes. A file that the
          *     policy closes is refused.
          */
-        get: operations["ApiSessionsSessionIdDiffFileGetFileDiff"];
+        get: operations["getFileDiff"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1183,12 +1248,35 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ReadSessionFile
+         * What is in a file of a session's folder, if it is a text of at most 1 MiB
          * @description What is in a file of a session's folder, if it is a text of at most 1 MiB.
          *
          *     A file that the policy closes to the session's agent, or that usually holds secrets, is refused.
          */
-        get: operations["ApiSessionsSessionIdFilesContentReadSessionFile"];
+        get: operations["readSessionFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/events/{seq}/outputs/{call}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All of a tool's output that the CLI stored in a file, a part at a time
+         * @description All of a tool's output that the CLI stored in a file, a part at a time.
+         *
+         *     The CLI does so when an output is too long for the model. Only a file that the CLI named in this
+         *     event is read, in the folder of the results of its conversation.
+         */
+        get: operations["readToolOutput"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1205,11 +1293,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * SearchFiles
+         * Where a text is in a session's folder: in names, or in contents
          * @description Where a text is in a session's folder: in names, or in contents. Ignored files are not
          *     searched.
          */
-        get: operations["ApiSessionsSessionIdFilesSearchSearchFiles"];
+        get: operations["searchFiles"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1226,10 +1314,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetRemote
+         * Where a push of the session's branch would go, and which commits it would send
          * @description Where a push of the session's branch would go, and which commits it would send.
          */
-        get: operations["ApiSessionsSessionIdRemoteGetRemote"];
+        get: operations["getRemote"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1248,10 +1336,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * RevertChange
+         * Undo the change of a file, or some blocks of it
          * @description Undo the change of a file, or some blocks of it. What was there is saved under a ref.
          */
-        post: operations["ApiSessionsSessionIdRevertRevertChange"];
+        post: operations["revertChange"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1268,10 +1356,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * StageFiles
+         * Add files to the index as they are now, or take them out of it
          * @description Add files to the index as they are now, or take them out of it.
          */
-        post: operations["ApiSessionsSessionIdStageStageFiles"];
+        post: operations["stageFiles"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1288,10 +1376,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * CommitFiles
+         * Commit what is staged
          * @description Commit what is staged. It runs no hook and no filter of the repository, and signs nothing.
          */
-        post: operations["ApiSessionsSessionIdCommitCommitFiles"];
+        post: operations["commitFiles"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1308,13 +1396,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * PushBranch
+         * Push the session's branch with the login of the machine's user, and never by force
          * @description Push the session's branch with the login of the machine's user, and never by force.
          *
          *     It runs no hook and uses no setting of the repository. `url` and `commit` are those of the
          *     answer for the remote: if one of them has changed, nothing is pushed.
          */
-        post: operations["ApiSessionsSessionIdPushPushBranch"];
+        post: operations["pushBranch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1331,10 +1419,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * CreatePullRequest
+         * Open a pull request for the pushed branch, with `gh` or `glab` of the machine
          * @description Open a pull request for the pushed branch, with `gh` or `glab` of the machine.
          */
-        post: operations["ApiSessionsSessionIdPullRequestCreatePullRequest"];
+        post: operations["createPullRequest"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1349,10 +1437,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListCheckpoints
+         * The prompts of a session as points to go back to, oldest first
          * @description The prompts of a session as points to go back to, oldest first.
          */
-        get: operations["ApiSessionsSessionIdCheckpointsListCheckpoints"];
+        get: operations["listCheckpoints"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1369,12 +1457,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Search
+         * Search prompts, answers and tool calls of all sessions, newest first
          * @description Search prompts, answers and tool calls of all sessions, newest first.
          *
          *     All words must occur. `project` is a project's name, or a folder's path with all below it.
          */
-        get: operations["ApiSearchSearch"];
+        get: operations["search"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1391,10 +1479,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ExportSession
+         * A session as a file: Markdown, one page of HTML, or all its events, a JSON object a line
          * @description A session as a file: Markdown, one page of HTML, or all its events, a JSON object a line.
          */
-        get: operations["ApiSessionsSessionIdExportExportSession"];
+        get: operations["exportSession"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1413,12 +1501,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ImportSessions
+         * Import sessions that the CLI left on the disk of the hub's machine
          * @description Import sessions that the CLI left on the disk of the hub's machine.
          *
          *     It is idempotent: only new messages are added.
          */
-        post: operations["ApiImportImportSessions"];
+        post: operations["importSessions"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1435,12 +1523,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ApplyRetention
+         * List the sessions that exceed the retention limits, or delete them
          * @description List the sessions that exceed the retention limits, or delete them.
          *
          *     A session that is in use is never deleted.
          */
-        post: operations["ApiRetentionApplyRetention"];
+        post: operations["applyRetention"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1455,13 +1543,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListDiskSessions
+         * The sessions that the CLI has on a machine's disk, newest first
          * @description The sessions that the CLI has on a machine's disk, newest first. For owners.
          *
          *     Those of the hub's machine can be imported. Others are continued by `cli_session` of
          *     `POST /api/sessions`, with their directory.
          */
-        get: operations["ApiMachinesSessionsListDiskSessions"];
+        get: operations["listDiskSessions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1478,23 +1566,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListPreferences
+         * Your pins, read marks, drafts and settings, which follow you to every device
          * @description Your pins, read marks, drafts and settings, which follow you to every device.
          */
-        get: operations["ApiPreferencesListPreferences"];
+        get: operations["listPreferences"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
         /**
-         * ChangePreferences
+         * Tell the hub what a device has changed; gives what is new to that device
          * @description Tell the hub what a device has changed; gives what is new to that device.
          *
          *     The newest pin or setting wins, the greatest read mark, and drafts of several devices are
          *     joined.
          */
-        patch: operations["ApiPreferencesChangePreferences"];
+        patch: operations["changePreferences"];
         trace?: never;
     };
     "/api/library": {
@@ -1505,10 +1593,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetLibrary
+         * Your saved prompts and session templates, and those that are shared
          * @description Your saved prompts and session templates, and those that are shared.
          */
-        get: operations["ApiLibraryGetLibrary"];
+        get: operations["getLibrary"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1526,16 +1614,16 @@ export interface paths {
         };
         get?: never;
         /**
-         * SavePrompt
+         * Save a prompt, or change one
          * @description Save a prompt, or change one.
          */
-        put: operations["ApiLibraryPromptsEntryIdSavePrompt"];
+        put: operations["savePrompt"];
         post?: never;
         /**
-         * RemovePrompt
+         * Delete a saved prompt
          * @description Delete a saved prompt.
          */
-        delete: operations["ApiLibraryPromptsEntryIdRemovePrompt"];
+        delete: operations["removePrompt"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1550,16 +1638,16 @@ export interface paths {
         };
         get?: never;
         /**
-         * SaveTemplate
+         * Save a session template, or change one
          * @description Save a session template, or change one.
          */
-        put: operations["ApiLibraryTemplatesEntryIdSaveTemplate"];
+        put: operations["saveTemplate"];
         post?: never;
         /**
-         * RemoveTemplate
+         * Delete a session template
          * @description Delete a session template.
          */
-        delete: operations["ApiLibraryTemplatesEntryIdRemoveTemplate"];
+        delete: operations["removeTemplate"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1573,10 +1661,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetHub
+         * The version of the hub, where other devices find it, and how it is encrypted
          * @description The version of the hub, where other devices find it, and how it is encrypted.
          */
-        get: operations["ApiHubGetHub"];
+        get: operations["getHub"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1593,10 +1681,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * GetFindings
+         * What `quarterdeck doctor` finds on the hub's machine
          * @description What `quarterdeck doctor` finds on the hub's machine. For owners.
          */
-        get: operations["ApiHubFindingsGetFindings"];
+        get: operations["getFindings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1615,10 +1703,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * MakeLogin
+         * Make a link, with a QR code, that logs in another device
          * @description Make a link, with a QR code, that logs in another device. For owners.
          */
-        post: operations["ApiLoginsMakeLogin"];
+        post: operations["makeLogin"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1633,10 +1721,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * ListShares
+         * The read-only links that are valid
          * @description The read-only links that are valid. For owners.
          */
-        get: operations["ApiSharesListShares"];
+        get: operations["listShares"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1655,12 +1743,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ShareSession
+         * Make a read-only link to a session, for people without access
          * @description Make a read-only link to a session, for people without access. For owners.
          *
          *     It shows this session and nothing else, until it expires or is revoked. The audit log has it.
          */
-        post: operations["ApiSessionsSessionIdShareShareSession"];
+        post: operations["shareSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1678,10 +1766,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * RevokeShare
+         * Revoke a read-only link; gives those that are left
          * @description Revoke a read-only link; gives those that are left. For owners.
          */
-        delete: operations["ApiSharesGrantIdRevokeShare"];
+        delete: operations["revokeShare"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1697,12 +1785,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Login
+         * Exchange the code of a login link for a cookie and a page key, of use only together
          * @description Exchange the code of a login link for a cookie and a page key, of use only together.
          *
          *     A code works once, for ten minutes.
          */
-        post: operations["LoginLogin"];
+        post: operations["login"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1717,10 +1805,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Healthz
+         * Health check
          * @description Health check.
          */
-        get: operations["HealthzHealthz"];
+        get: operations["healthz"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1737,10 +1825,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * SharedSession
+         * The session of a read-only link
          * @description The session of a read-only link. The link's secret is the bearer token.
          */
-        get: operations["SharedSessionSharedSession"];
+        get: operations["sharedSession"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1757,12 +1845,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * SharedEvents
+         * The history of the session of a read-only link, a page at a time
          * @description The history of the session of a read-only link, a page at a time.
          *
          *     Events about access to it are left out. Ask on with `next`, and not with the last number.
          */
-        get: operations["SharedEventsSharedEvents"];
+        get: operations["sharedEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1781,13 +1869,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * AnswerNotification
+         * Answer the question of a notification, for its service worker: allow it once, or deny it
          * @description Answer the question of a notification, for its service worker: allow it once, or deny it.
          *
          *     Both the browser's cookie and the notification's token are required. The token is bound to the
          *     question and to the login that subscribed, and works once.
          */
-        post: operations["PushAnswerAnswerNotification"];
+        post: operations["answerNotification"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2396,6 +2484,8 @@ export interface components {
             branch?: string | null;
             /** @default false */
             rewritten?: boolean;
+            /** @default null */
+            caller?: string | null;
         };
         /**
          * DeleteSession
@@ -2463,6 +2553,8 @@ export interface components {
             entries?: components["schemas"]["Entry"][];
             /** @default 0 */
             left_out?: number;
+            /** @default null */
+            branch?: string | null;
         };
         /**
          * Entry
@@ -2492,7 +2584,7 @@ export interface components {
             seq: number;
             position: number;
             at: number;
-            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["SandboxStarted"] | components["schemas"]["SandboxConnection"] | components["schemas"]["SandboxRefused"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["PeerPrompted"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["FolderChanged"] | components["schemas"]["SessionRewound"] | components["schemas"]["Noted"];
+            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["SandboxStarted"] | components["schemas"]["SandboxConnection"] | components["schemas"]["ProgramActed"] | components["schemas"]["SandboxRefused"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["PeerPrompted"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["FolderChanged"] | components["schemas"]["SessionRewound"] | components["schemas"]["Noted"];
         };
         /**
          * Events
@@ -2700,6 +2792,12 @@ export interface components {
             live?: boolean;
             /** @default true */
             views?: boolean;
+            /** @default true */
+            pictures?: boolean;
+            /** @default false */
+            personal?: boolean;
+            /** @default false */
+            packed?: boolean;
         };
         /**
          * Following
@@ -2732,6 +2830,8 @@ export interface components {
             copy?: string | null;
             /** @default null */
             before?: string | null;
+            /** @default null */
+            worktree?: string | null;
         };
         /**
          * ForkSessionBody
@@ -2746,6 +2846,8 @@ export interface components {
             copy?: string | null;
             /** @default null */
             before?: string | null;
+            /** @default null */
+            worktree?: string | null;
         };
         /**
          * Found
@@ -2896,6 +2998,15 @@ export interface components {
             trust: boolean;
         };
         /**
+         * HubAlarm
+         * @description Something that is wrong between several hubs on one journal.
+         */
+        HubAlarm: {
+            /** @enum {unknown} */
+            code: "other_configuration" | "other_policy";
+            hub: string;
+        };
+        /**
          * HubShape
          * @description The hub that answers.
          */
@@ -2952,6 +3063,17 @@ export interface components {
             outcome: string;
             /** @default  */
             problem?: string;
+        };
+        /**
+         * LatestEvents
+         * @description A session with its last events: what a page that opens it shows first.
+         *
+         *     There may be more events up to the `head` of the session, if these are large.
+         */
+        LatestEvents: {
+            epoch: string;
+            session: components["schemas"]["SessionShape"];
+            events: components["schemas"]["EventShape"][];
         };
         /**
          * Leaving
@@ -3195,6 +3317,7 @@ export interface components {
          */
         MachineList: {
             machines: components["schemas"]["MachineView"][];
+            alarms?: components["schemas"]["HubAlarm"][];
         };
         /**
          * MachineView
@@ -3325,6 +3448,33 @@ export interface components {
             cache_read?: number;
             /** @default 0 */
             cache_write?: number;
+        };
+        /**
+         * MoveSession
+         * @description Resume the session on another machine, with the transcript that the journal has of it.
+         *
+         *     A CLI of it must have ended, or its machine must not be connected: then the hub gives it up.
+         */
+        MoveSession: {
+            /** @constant */
+            command: "session.move";
+            /** @default  */
+            by?: string;
+            session: string;
+            machine: string;
+            /** @default null */
+            directory?: string | null;
+        };
+        /**
+         * MoveSessionBody
+         * @description Resume the session on another machine, with the transcript that the journal has of it.
+         *
+         *     A CLI of it must have ended, or its machine must not be connected: then the hub gives it up.
+         */
+        MoveSessionBody: {
+            machine: string;
+            /** @default null */
+            directory?: string | null;
         };
         /**
          * NewFile
@@ -3482,6 +3632,10 @@ export interface components {
             kind: "noted";
             level: string;
             text: string;
+            /** @default  */
+            by?: string;
+            /** @default  */
+            about?: string;
         };
         /**
          * NotificationAnswer
@@ -3580,7 +3734,7 @@ export interface components {
          * @description Where a run takes its conversation from. Empty: it starts a new conversation.
          *
          *     `cli_session` is the CLI's session id; `fork` continues in a copy of it, and `at` in a copy up
-         *     to a message.
+         *     to a message. `folder` is where the original worked: a new worktree begins with its files.
          */
         Origin: {
             /** @default null */
@@ -3589,6 +3743,8 @@ export interface components {
             fork?: boolean;
             /** @default null */
             at?: string | null;
+            /** @default null */
+            folder?: string | null;
         };
         /**
          * Outcome
@@ -3649,6 +3805,15 @@ export interface components {
             text?: string;
             /** @default true */
             refused?: boolean;
+        };
+        /**
+         * Personal
+         * @description Your preferences have changed, on another device or on this one.
+         */
+        Personal: {
+            /** @constant */
+            t: "personal";
+            version: number;
         };
         /**
          * Place
@@ -3811,6 +3976,28 @@ export interface components {
             instance?: string | null;
         };
         /**
+         * ProgramActed
+         * @description The program of a session has asked something of its CLI, or a hook of it has decided
+         *     something. Part of the audit log.
+         */
+        ProgramActed: {
+            /** @constant */
+            kind: "program.acted";
+            run: string;
+            number: number;
+            by: string;
+            act: string;
+            what: string;
+            /** @default  */
+            detail?: string;
+            /** @default null */
+            tool?: string | null;
+            /** @default null */
+            tool_use_id?: string | null;
+            /** @default false */
+            refused?: boolean;
+        };
+        /**
          * Project
          * @description A directory, and what holds for its sessions where they say nothing themselves.
          *
@@ -3855,6 +4042,8 @@ export interface components {
             api_billing?: boolean;
             /** @default faults */
             restart?: ("crashes" | "faults" | "never") | boolean;
+            /** @default false */
+            session_mirror?: boolean;
         };
         /**
          * ProjectBudget
@@ -5171,6 +5360,16 @@ export interface components {
             failed?: boolean;
         };
         /**
+         * ToolOutput
+         * @description A part of a tool's output, from its file.
+         */
+        ToolOutput: {
+            text: string;
+            size: number;
+            /** @default null */
+            next?: number | null;
+        };
+        /**
          * ToolStarted
          * @description The model has called a tool: it runs, or waits for an answer.
          */
@@ -5378,9 +5577,9 @@ export interface components {
             /** @default null */
             saved?: string | null;
         };
-        AnyCommand: components["schemas"]["CreateSession"] | components["schemas"]["RenameSession"] | components["schemas"]["ArchiveSession"] | components["schemas"]["DeleteSession"] | components["schemas"]["ChangeSession"] | components["schemas"]["StopSession"] | components["schemas"]["ResumeSession"] | components["schemas"]["ForkSession"] | components["schemas"]["RewindSession"] | components["schemas"]["Interrupt"] | components["schemas"]["Control"] | components["schemas"]["SendPrompt"] | components["schemas"]["ChangePrompt"] | components["schemas"]["CancelPrompt"] | components["schemas"]["AnswerAsk"];
+        AnyCommand: components["schemas"]["CreateSession"] | components["schemas"]["RenameSession"] | components["schemas"]["ArchiveSession"] | components["schemas"]["DeleteSession"] | components["schemas"]["ChangeSession"] | components["schemas"]["StopSession"] | components["schemas"]["ResumeSession"] | components["schemas"]["MoveSession"] | components["schemas"]["ForkSession"] | components["schemas"]["RewindSession"] | components["schemas"]["Interrupt"] | components["schemas"]["Control"] | components["schemas"]["SendPrompt"] | components["schemas"]["ChangePrompt"] | components["schemas"]["CancelPrompt"] | components["schemas"]["AnswerAsk"];
         ClientFrame: components["schemas"]["Follow"] | components["schemas"]["Unfollow"] | components["schemas"]["Order"] | components["schemas"]["Beat"];
-        ServerFrame: components["schemas"]["Hello"] | components["schemas"]["Following"] | components["schemas"]["Events"] | components["schemas"]["Views"] | components["schemas"]["Live"] | components["schemas"]["Done"] | components["schemas"]["Failed"] | components["schemas"]["Bad"] | components["schemas"]["Beat"];
+        ServerFrame: components["schemas"]["Hello"] | components["schemas"]["Following"] | components["schemas"]["Events"] | components["schemas"]["Views"] | components["schemas"]["Live"] | components["schemas"]["Personal"] | components["schemas"]["Done"] | components["schemas"]["Failed"] | components["schemas"]["Bad"] | components["schemas"]["Beat"];
     };
     responses: never;
     parameters: never;
@@ -5390,7 +5589,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    ApiSessionsListSessions: {
+    listSessions: {
         parameters: {
             query?: {
                 /** @description The last id of the page before */
@@ -5480,7 +5679,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsCreateSession: {
+    createSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -5489,6 +5688,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "spec": {
+                 *         "directory": "/srv/shop",
+                 *         "name": "checkout",
+                 *         "mode": "plan"
+                 *       },
+                 *       "session": "checkout-1",
+                 *       "prompt": "The tax is wrong for customers abroad. Fix it."
+                 *     }
+                 */
                 "application/json": components["schemas"]["CreateSessionBody"];
             };
         };
@@ -5612,7 +5822,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdGetSession: {
+    getSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -5698,7 +5908,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdDeleteSession: {
+    deleteSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -5829,7 +6039,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdChangeSession: {
+    changeSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -5841,6 +6051,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "checkout",
+                 *       "budget": {
+                 *         "session_usd": 5
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["SessionChanges"];
             };
         };
@@ -5964,7 +6182,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdStopStopSession: {
+    stopSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -6095,7 +6313,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdResumeResumeSession: {
+    resumeSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -6226,7 +6444,148 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdForkForkSession: {
+    moveSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "machine": "build",
+                 *       "directory": "/srv/shop"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MoveSessionBody"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outcome"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    forkSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -6238,6 +6597,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "another try",
+                 *       "worktree": "another-try"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ForkSessionBody"];
             };
         };
@@ -6361,7 +6726,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdRewindRewindSession: {
+    rewindSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -6373,6 +6738,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "prompt": "p1",
+                 *       "files": true,
+                 *       "conversation": true,
+                 *       "dry_run": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["RewindSessionBody"];
             };
         };
@@ -6496,7 +6869,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdInterruptInterrupt: {
+    interrupt: {
         parameters: {
             query?: never;
             header?: never;
@@ -6627,7 +7000,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdControlControl: {
+    control: {
         parameters: {
             query?: never;
             header?: never;
@@ -6639,6 +7012,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "request": {
+                 *         "subtype": "set_model",
+                 *         "model": "sonnet"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["ControlBody"];
             };
         };
@@ -6762,7 +7143,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdPromptsListPrompts: {
+    listPrompts: {
         parameters: {
             query?: never;
             header?: never;
@@ -6848,7 +7229,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdPromptsSendPrompt: {
+    sendPrompt: {
         parameters: {
             query?: never;
             header?: never;
@@ -6860,6 +7241,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "content": "Run the tests again.",
+                 *       "prompt": "p2"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SendPromptBody"];
             };
         };
@@ -6983,7 +7370,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdPromptsPromptIdCancelPrompt: {
+    cancelPrompt: {
         parameters: {
             query?: never;
             header?: never;
@@ -7116,7 +7503,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdPromptsPromptIdChangePrompt: {
+    changePrompt: {
         parameters: {
             query?: never;
             header?: never;
@@ -7130,6 +7517,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "content": "Run the tests again, and fix what fails."
+                 *     }
+                 */
                 "application/json": components["schemas"]["ChangePromptBody"];
             };
         };
@@ -7253,7 +7645,7 @@ export interface operations {
             };
         };
     };
-    ApiAsksAskIdAnswerAnswerAsk: {
+    answerAsk: {
         parameters: {
             query?: never;
             header?: never;
@@ -7265,6 +7657,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "answer": {
+                 *         "answer": "allow",
+                 *         "scope": "once"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["AnswerAskBody"];
             };
         };
@@ -7388,15 +7788,15 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdEventsListEvents: {
+    listEvents: {
         parameters: {
             query?: {
                 /** @description The last number that you have */
                 after?: number;
                 /** @description The largest number of entries */
                 limit?: number;
-                /** @description False: the CLI's echo of a prompt comes without the data of its pictures */
-                echoes?: boolean;
+                /** @description False: pictures and documents have a path in `url` instead of their data */
+                pictures?: boolean;
             };
             header?: never;
             path: {
@@ -7482,7 +7882,190 @@ export interface operations {
             };
         };
     };
-    ApiAsksListAsks: {
+    getLatest: {
+        parameters: {
+            query?: {
+                /** @description The largest number of entries */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LatestEvents"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getPicture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+                /** @description The number of its event */
+                seq: number;
+                /** @description As in its path */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                    "image/gif": string;
+                    "image/jpeg": string;
+                    "image/png": string;
+                    "image/webp": string;
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listAsks: {
         parameters: {
             query?: {
                 /** @description Only of this session */
@@ -7570,7 +8153,7 @@ export interface operations {
             };
         };
     };
-    ApiMachinesListMachines: {
+    listMachines: {
         parameters: {
             query?: never;
             header?: never;
@@ -7653,13 +8236,15 @@ export interface operations {
             };
         };
     };
-    ApiAuditListAudit: {
+    listAudit: {
         parameters: {
             query?: {
                 /** @description Only of this session */
                 session?: string | null;
                 /** @description The last number that you have */
                 after?: number;
+                /** @description Go backwards from before this position; 0: from the newest entry */
+                before?: number | null;
                 /** @description The largest number of entries */
                 limit?: number;
             };
@@ -7743,7 +8328,7 @@ export interface operations {
             };
         };
     };
-    ApiWhoamiWhoami: {
+    whoami: {
         parameters: {
             query?: never;
             header?: never;
@@ -7826,7 +8411,7 @@ export interface operations {
             };
         };
     };
-    ApiLogoutLogout: {
+    logout: {
         parameters: {
             query?: never;
             header?: never;
@@ -7909,7 +8494,7 @@ export interface operations {
             };
         };
     };
-    ApiAsksAskIdFileGetFileOfAsk: {
+    getFileOfAsk: {
         parameters: {
             query?: never;
             header?: never;
@@ -8004,7 +8589,7 @@ export interface operations {
             };
         };
     };
-    ApiTokensListTokens: {
+    listTokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -8087,7 +8672,7 @@ export interface operations {
             };
         };
     };
-    ApiTokensMakeToken: {
+    makeToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -8096,6 +8681,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "role": "operator",
+                 *       "days": 30
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewToken"];
             };
         };
@@ -8219,7 +8811,7 @@ export interface operations {
             };
         };
     };
-    ApiTokensGrantIdRevokeToken: {
+    revokeToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -8350,7 +8942,7 @@ export interface operations {
             };
         };
     };
-    ApiPairingCodeMakePairingCode: {
+    makePairingCode: {
         parameters: {
             query?: never;
             header?: never;
@@ -8478,7 +9070,7 @@ export interface operations {
             };
         };
     };
-    ApiPairingPair: {
+    pair: {
         parameters: {
             query?: never;
             header?: never;
@@ -8487,6 +9079,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "K7Q2-9XWD",
+                 *       "label": "telegram:ada"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewPairing"];
             };
         };
@@ -8610,7 +9208,7 @@ export interface operations {
             };
         };
     };
-    ApiPairingCancelCancelPairing: {
+    cancelPairing: {
         parameters: {
             query?: never;
             header?: never;
@@ -8619,6 +9217,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "K7Q2-9XWD"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ReadCode"];
             };
         };
@@ -8742,7 +9345,7 @@ export interface operations {
             };
         };
     };
-    ApiTokenEndOwnAccess: {
+    endOwnAccess: {
         parameters: {
             query?: never;
             header?: never;
@@ -8870,7 +9473,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyShowPolicy: {
+    showPolicy: {
         parameters: {
             query?: never;
             header?: never;
@@ -8953,7 +9556,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyCheckCheckPolicy: {
+    checkPolicy: {
         parameters: {
             query?: never;
             header?: never;
@@ -8962,6 +9565,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "text": "[[rule]]\nname = \"tests\"\nverdict = \"allow\"\ncommand = \"npm test\"\n"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PolicyText"];
             };
         };
@@ -9058,7 +9666,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyExplainExplainCall: {
+    explainCall: {
         parameters: {
             query?: never;
             header?: never;
@@ -9067,6 +9675,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "tool": "Bash",
+                 *       "argument": "npm test",
+                 *       "cwd": "/srv/shop"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CallQuestion"];
             };
         };
@@ -9163,7 +9778,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyReplayReplayPolicy: {
+    replayPolicy: {
         parameters: {
             query?: never;
             header?: never;
@@ -9172,6 +9787,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "text": "[[rule]]\nname = \"tests\"\nverdict = \"allow\"\ncommand = \"npm test\"\n",
+                 *       "since": 1790000000000
+                 *     }
+                 */
                 "application/json": components["schemas"]["PolicyTrial"];
             };
         };
@@ -9268,7 +9889,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyFilesNameReadPolicyFile: {
+    readPolicyFile: {
         parameters: {
             query?: never;
             header?: never;
@@ -9399,7 +10020,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyFilesNameReplacePolicyFile: {
+    replacePolicyFile: {
         parameters: {
             query?: never;
             header?: never;
@@ -9411,6 +10032,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "text": "[[rule]]\nname = \"tests\"\nverdict = \"allow\"\ncommand = \"npm test\"\n",
+                 *       "version": "3f1c"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PolicyFileChange"];
             };
         };
@@ -9534,7 +10161,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicySuggestionsSuggestRules: {
+    suggestRules: {
         parameters: {
             query?: {
                 /** @description In ms since 1970; else the last 30 days */
@@ -9622,7 +10249,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyGrantsListGrants: {
+    listGrants: {
         parameters: {
             query?: never;
             header?: never;
@@ -9705,7 +10332,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyGrantsAddGrant: {
+    addGrant: {
         parameters: {
             query?: never;
             header?: never;
@@ -9714,6 +10341,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "rules": [
+                 *         "Bash(npm test)"
+                 *       ],
+                 *       "directory": "/srv/shop",
+                 *       "seconds": 86400
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewPolicyGrant"];
             };
         };
@@ -9837,7 +10473,7 @@ export interface operations {
             };
         };
     };
-    ApiPolicyGrantsGrantIdRevokeGrant: {
+    revokeGrant: {
         parameters: {
             query?: never;
             header?: never;
@@ -9968,7 +10604,7 @@ export interface operations {
             };
         };
     };
-    ApiAuditVerifyVerifyAudit: {
+    verifyAudit: {
         parameters: {
             query?: {
                 /** @description A head that you have kept */
@@ -10054,7 +10690,7 @@ export interface operations {
             };
         };
     };
-    ApiPushPushKey: {
+    pushKey: {
         parameters: {
             query?: never;
             header?: never;
@@ -10137,7 +10773,7 @@ export interface operations {
             };
         };
     };
-    ApiPushSubscriptionsSubscribe: {
+    subscribe: {
         parameters: {
             query?: never;
             header?: never;
@@ -10146,6 +10782,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "endpoint": "https://push.example/abc",
+                 *       "keys": {
+                 *         "p256dh": "BP4z9Ks",
+                 *         "auth": "q1Xy"
+                 *       },
+                 *       "kinds": [
+                 *         "question",
+                 *         "failed"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewSubscription"];
             };
         };
@@ -10269,7 +10918,7 @@ export interface operations {
             };
         };
     };
-    ApiPushSubscriptionsUnsubscribe: {
+    unsubscribe: {
         parameters: {
             query?: never;
             header?: never;
@@ -10278,6 +10927,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "endpoint": "https://push.example/abc"
+                 *     }
+                 */
                 "application/json": components["schemas"]["OldSubscription"];
             };
         };
@@ -10401,7 +11055,7 @@ export interface operations {
             };
         };
     };
-    ApiSchedulesListSchedules: {
+    listSchedules: {
         parameters: {
             query?: never;
             header?: never;
@@ -10484,7 +11138,7 @@ export interface operations {
             };
         };
     };
-    ApiSchedulesAddSchedule: {
+    addSchedule: {
         parameters: {
             query?: never;
             header?: never;
@@ -10493,6 +11147,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "nightly",
+                 *       "prompt": "Run the tests, and fix what fails.",
+                 *       "directory": "/srv/shop",
+                 *       "cron": "0 3 * * *",
+                 *       "timezone": "Europe/Berlin",
+                 *       "budget_usd": 2
+                 *     }
+                 */
                 "application/json": components["schemas"]["Schedule"];
             };
         };
@@ -10616,7 +11280,7 @@ export interface operations {
             };
         };
     };
-    ApiSchedulesNameRemoveSchedule: {
+    removeSchedule: {
         parameters: {
             query?: never;
             header?: never;
@@ -10747,7 +11411,7 @@ export interface operations {
             };
         };
     };
-    ApiSchedulesNamePausePauseSchedule: {
+    pauseSchedule: {
         parameters: {
             query?: never;
             header?: never;
@@ -10878,7 +11542,7 @@ export interface operations {
             };
         };
     };
-    ApiSchedulesNameResumeResumeSchedule: {
+    resumeSchedule: {
         parameters: {
             query?: never;
             header?: never;
@@ -11009,7 +11673,7 @@ export interface operations {
             };
         };
     };
-    ApiSchedulesNameRunRunSchedule: {
+    runSchedule: {
         parameters: {
             query?: never;
             header?: never;
@@ -11019,8 +11683,13 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "id": "now-1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RunSchedule"];
             };
         };
@@ -11144,7 +11813,7 @@ export interface operations {
             };
         };
     };
-    ApiSchedulesNameFiringsListFirings: {
+    listFirings: {
         parameters: {
             query?: {
                 /** @description The `next` of the page before */
@@ -11235,7 +11904,7 @@ export interface operations {
             };
         };
     };
-    ApiLoopsListLoops: {
+    listLoops: {
         parameters: {
             query?: never;
             header?: never;
@@ -11318,7 +11987,7 @@ export interface operations {
             };
         };
     };
-    ApiLoopsStartLoop: {
+    startLoop: {
         parameters: {
             query?: never;
             header?: never;
@@ -11327,6 +11996,20 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "spec": {
+                 *         "task": "Make the tests pass.",
+                 *         "directory": "/srv/shop",
+                 *         "proof": [
+                 *           "npm test"
+                 *         ]
+                 *       },
+                 *       "session": {
+                 *         "directory": "/srv/shop"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewLoop"];
             };
         };
@@ -11450,7 +12133,7 @@ export interface operations {
             };
         };
     };
-    ApiLoopsLoopIdGetLoop: {
+    getLoop: {
         parameters: {
             query?: never;
             header?: never;
@@ -11536,7 +12219,7 @@ export interface operations {
             };
         };
     };
-    ApiLoopsLoopIdTextGetLoopText: {
+    getLoopText: {
         parameters: {
             query?: {
                 /** @description Which text */
@@ -11625,7 +12308,7 @@ export interface operations {
             };
         };
     };
-    ApiLoopsLoopIdPausePauseLoop: {
+    pauseLoop: {
         parameters: {
             query?: never;
             header?: never;
@@ -11756,7 +12439,7 @@ export interface operations {
             };
         };
     };
-    ApiLoopsLoopIdResumeResumeLoop: {
+    resumeLoop: {
         parameters: {
             query?: never;
             header?: never;
@@ -11887,7 +12570,7 @@ export interface operations {
             };
         };
     };
-    ApiLoopsLoopIdStopStopLoop: {
+    stopLoop: {
         parameters: {
             query?: never;
             header?: never;
@@ -12018,7 +12701,7 @@ export interface operations {
             };
         };
     };
-    ApiUsageGetUsage: {
+    getUsage: {
         parameters: {
             query?: {
                 /** @description What a row is */
@@ -12108,7 +12791,7 @@ export interface operations {
             };
         };
     };
-    ApiProjectsListProjects: {
+    listProjects: {
         parameters: {
             query?: never;
             header?: never;
@@ -12191,7 +12874,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdDiffGetDiff: {
+    getDiff: {
         parameters: {
             query?: {
                 /** @description Bytes of the diff's text at most */
@@ -12291,7 +12974,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdWorktreeSettleWorktree: {
+    settleWorktree: {
         parameters: {
             query?: never;
             header?: never;
@@ -12303,6 +12986,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "action": "merge",
+                 *       "message": "Fix the tax",
+                 *       "dry_run": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["WorktreeAction"];
             };
         };
@@ -12426,7 +13116,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdFilesListFiles: {
+    listFiles: {
         parameters: {
             query?: {
                 /** @description Below the session's folder */
@@ -12524,7 +13214,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdFilesPutFile: {
+    putFile: {
         parameters: {
             query?: never;
             header?: never;
@@ -12536,6 +13226,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "path": "uploads/notes.txt",
+                 *       "data": "SGVsbG8="
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewFile"];
             };
         };
@@ -12659,7 +13355,7 @@ export interface operations {
             };
         };
     };
-    ApiMachinesDirectoriesListDirectories: {
+    listDirectories: {
         parameters: {
             query?: {
                 /** @description The folder to look into; the roots if left out */
@@ -12757,7 +13453,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdDiffFileGetFileDiff: {
+    getFileDiff: {
         parameters: {
             query: {
                 /** @description A file's path */
@@ -12859,7 +13555,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdFilesContentReadSessionFile: {
+    readSessionFile: {
         parameters: {
             query: {
                 /** @description A file's path */
@@ -12957,7 +13653,109 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdFilesSearchSearchFiles: {
+    readToolOutput: {
+        parameters: {
+            query?: {
+                /** @description The first byte: `next` of the part before */
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+                /** @description The number of the result's event */
+                seq: number;
+                /** @description The id of the call */
+                call: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolOutput"];
+                };
+            };
+            /** @description `bad_request`: The request is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is required */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    searchFiles: {
         parameters: {
             query: {
                 /** @description The text, in any case */
@@ -13057,7 +13855,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdRemoteGetRemote: {
+    getRemote: {
         parameters: {
             query?: never;
             header?: never;
@@ -13152,7 +13950,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdRevertRevertChange: {
+    revertChange: {
         parameters: {
             query?: never;
             header?: never;
@@ -13164,6 +13962,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "path": "src/tax.py"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RevertBody"];
             };
         };
@@ -13287,7 +14090,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdStageStageFiles: {
+    stageFiles: {
         parameters: {
             query?: never;
             header?: never;
@@ -13299,6 +14102,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "paths": [
+                 *         "src/tax.py"
+                 *       ],
+                 *       "staged": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["StageBody"];
             };
         };
@@ -13422,7 +14233,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdCommitCommitFiles: {
+    commitFiles: {
         parameters: {
             query?: never;
             header?: never;
@@ -13434,6 +14245,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "message": "Fix the tax"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CommitBody"];
             };
         };
@@ -13557,7 +14373,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdPushPushBranch: {
+    pushBranch: {
         parameters: {
             query?: never;
             header?: never;
@@ -13569,6 +14385,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://git.example/shop.git",
+                 *       "commit": "2f2f2f2f2f2f2f2f2f2f2f2f2f2f2f2f2f2f2f2f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PushBody"];
             };
         };
@@ -13692,7 +14514,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdPullRequestCreatePullRequest: {
+    createPullRequest: {
         parameters: {
             query?: never;
             header?: never;
@@ -13704,6 +14526,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://git.example/shop.git",
+                 *       "title": "Fix the tax",
+                 *       "base": "main",
+                 *       "draft": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["PullRequestBody"];
             };
         };
@@ -13827,7 +14657,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdCheckpointsListCheckpoints: {
+    listCheckpoints: {
         parameters: {
             query?: never;
             header?: never;
@@ -13913,14 +14743,18 @@ export interface operations {
             };
         };
     };
-    ApiSearchSearch: {
+    search: {
         parameters: {
             query: {
                 /** @description Words; "a phrase", a begin*, -without */
                 q: string;
+                /** @description Only this session */
                 session?: string | null;
+                /** @description A project's name, or a path */
                 project?: string | null;
+                /** @description Only this machine */
                 machine?: string | null;
+                /** @description Only calls of this tool */
                 tool?: string | null;
                 /** @description Only these texts */
                 kind?: "prompt" | "answer" | "tool" | null;
@@ -13930,6 +14764,7 @@ export interface operations {
                 until?: number | null;
                 /** @description The `next` of the page before */
                 before?: number | null;
+                /** @description The largest number of hits */
                 limit?: number;
             };
             header?: never;
@@ -14012,7 +14847,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdExportExportSession: {
+    exportSession: {
         parameters: {
             query?: {
                 /** @description As what */
@@ -14103,7 +14938,7 @@ export interface operations {
             };
         };
     };
-    ApiImportImportSessions: {
+    importSessions: {
         parameters: {
             query?: never;
             header?: never;
@@ -14112,6 +14947,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "directory": "/srv/shop",
+                 *       "dry_run": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewImport"];
             };
         };
@@ -14235,7 +15076,7 @@ export interface operations {
             };
         };
     };
-    ApiRetentionApplyRetention: {
+    applyRetention: {
         parameters: {
             query?: never;
             header?: never;
@@ -14244,6 +15085,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "days": 90,
+                 *       "dry_run": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewRetention"];
             };
         };
@@ -14367,7 +15214,7 @@ export interface operations {
             };
         };
     };
-    ApiMachinesSessionsListDiskSessions: {
+    listDiskSessions: {
         parameters: {
             query?: {
                 /** @description Only of the project in this folder */
@@ -14467,7 +15314,7 @@ export interface operations {
             };
         };
     };
-    ApiPreferencesListPreferences: {
+    listPreferences: {
         parameters: {
             query?: {
                 /** @description The `version` of the answer before */
@@ -14553,7 +15400,7 @@ export interface operations {
             };
         };
     };
-    ApiPreferencesChangePreferences: {
+    changePreferences: {
         parameters: {
             query?: {
                 /** @description The `version` of the answer before */
@@ -14565,6 +15412,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "changes": [
+                 *         {
+                 *           "kind": "pin",
+                 *           "key": "checkout-1",
+                 *           "value": true,
+                 *           "at": 1790000000000
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewPreferences"];
             };
         };
@@ -14688,7 +15547,7 @@ export interface operations {
             };
         };
     };
-    ApiLibraryGetLibrary: {
+    getLibrary: {
         parameters: {
             query?: never;
             header?: never;
@@ -14771,7 +15630,7 @@ export interface operations {
             };
         };
     };
-    ApiLibraryPromptsEntryIdSavePrompt: {
+    savePrompt: {
         parameters: {
             query?: never;
             header?: never;
@@ -14783,6 +15642,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Review",
+                 *       "text": "Review the changes with care."
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewSavedPrompt"];
             };
         };
@@ -14906,7 +15771,7 @@ export interface operations {
             };
         };
     };
-    ApiLibraryPromptsEntryIdRemovePrompt: {
+    removePrompt: {
         parameters: {
             query?: never;
             header?: never;
@@ -15037,7 +15902,7 @@ export interface operations {
             };
         };
     };
-    ApiLibraryTemplatesEntryIdSaveTemplate: {
+    saveTemplate: {
         parameters: {
             query?: never;
             header?: never;
@@ -15049,6 +15914,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Plan",
+                 *       "spec": {
+                 *         "directory": "/srv/shop",
+                 *         "mode": "plan"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewTemplate"];
             };
         };
@@ -15172,7 +16046,7 @@ export interface operations {
             };
         };
     };
-    ApiLibraryTemplatesEntryIdRemoveTemplate: {
+    removeTemplate: {
         parameters: {
             query?: never;
             header?: never;
@@ -15303,7 +16177,7 @@ export interface operations {
             };
         };
     };
-    ApiHubGetHub: {
+    getHub: {
         parameters: {
             query?: never;
             header?: never;
@@ -15386,7 +16260,7 @@ export interface operations {
             };
         };
     };
-    ApiHubFindingsGetFindings: {
+    getFindings: {
         parameters: {
             query?: never;
             header?: never;
@@ -15478,7 +16352,7 @@ export interface operations {
             };
         };
     };
-    ApiLoginsMakeLogin: {
+    makeLogin: {
         parameters: {
             query?: never;
             header?: never;
@@ -15487,6 +16361,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "bob",
+                 *       "role": "viewer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewLogin"];
             };
         };
@@ -15610,7 +16490,7 @@ export interface operations {
             };
         };
     };
-    ApiSharesListShares: {
+    listShares: {
         parameters: {
             query?: never;
             header?: never;
@@ -15693,7 +16573,7 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdShareShareSession: {
+    shareSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -15705,6 +16585,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "hours": 24,
+                 *       "name": "bob"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewShare"];
             };
         };
@@ -15828,7 +16714,7 @@ export interface operations {
             };
         };
     };
-    ApiSharesGrantIdRevokeShare: {
+    revokeShare: {
         parameters: {
             query?: never;
             header?: never;
@@ -15959,7 +16845,7 @@ export interface operations {
             };
         };
     };
-    LoginLogin: {
+    login: {
         parameters: {
             query?: never;
             header?: never;
@@ -15968,6 +16854,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "the part of the login link after #"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LoginCode"];
             };
         };
@@ -16055,7 +16946,7 @@ export interface operations {
             };
         };
     };
-    HealthzHealthz: {
+    healthz: {
         parameters: {
             query?: never;
             header?: never;
@@ -16111,7 +17002,7 @@ export interface operations {
             };
         };
     };
-    SharedSessionSharedSession: {
+    sharedSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -16194,7 +17085,7 @@ export interface operations {
             };
         };
     };
-    SharedEventsSharedEvents: {
+    sharedEvents: {
         parameters: {
             query?: {
                 /** @description The last number that you have */
@@ -16282,7 +17173,7 @@ export interface operations {
             };
         };
     };
-    PushAnswerAnswerNotification: {
+    answerNotification: {
         parameters: {
             query?: never;
             header?: never;
@@ -16291,6 +17182,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "token": "the token of the notification",
+                 *       "answer": "deny"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NotificationAnswer"];
             };
         };

@@ -31,6 +31,8 @@ export interface Listener {
   /** Sessions that have changed, as the hub folds them. */
   views(sessions: Session[]): void;
   live(deltas: Delta[], whole: boolean): void;
+  /** What follows the person has changed, maybe on another device. */
+  personal(version: number): void;
 }
 
 /** A command that the hub has not acknowledged. */
@@ -51,6 +53,25 @@ const GREETING_TIMEOUT = 10_000;
 const byteLength = (text: string): number =>
   text.length < 64 * 1024 ? text.length : new TextEncoder().encode(text).length;
 
+/** Whether this browser can; older ones cannot. */
+const canUnpack = (): boolean => "DecompressionStream" in globalThis;
+
+async function unpack(data: ArrayBuffer): Promise<string> {
+  const { readable, writable } = new DecompressionStream("gzip");
+  const writer = writable.getWriter();
+  // What fails here fails below as well.
+  writer.write(new Uint8Array(data)).catch(() => undefined);
+  writer.close().catch(() => undefined);
+  const reader = readable.getReader();
+  const decoder = new TextDecoder();
+  let unpacked = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    unpacked += decoder.decode(value, { stream: !done });
+    if (done) return unpacked;
+  }
+}
+
 export class Stream {
   private socket: WebSocket | undefined;
   /** Sessions that are followed by name after a reconnect, each after this event. */
@@ -66,6 +87,8 @@ export class Stream {
   private frameBytes = Number.POSITIVE_INFINITY;
   private receivedAt = 0;
   private beatSeconds = 15;
+  /** Ends when the last frame that waits to be unpacked was taken. */
+  private unpacking: Promise<void> | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private beatTimer: ReturnType<typeof setInterval> | undefined;
   private stopped = false;
@@ -117,7 +140,7 @@ export class Stream {
     const one = this.pending.get(id);
     if (one && byteLength(one.frame) > this.frameBytes) {
       this.pending.delete(id);
-      const limit = `${Math.floor(this.frameBytes / 2 ** 20)} MB`;
+      const limit = text.numbers.megabytes(Math.floor(this.frameBytes / 2 ** 20));
       one.reject(new ApiError("too_large", text.states.errors.tooLarge(limit), 413));
     } else if (one) this.socket?.send(one.frame);
   }
@@ -146,14 +169,44 @@ export class Stream {
     const socket = this.open(this.url);
     this.socket = socket;
     this.timer = setTimeout(() => this.abandon(), GREETING_TIMEOUT);
-    socket.onmessage = (message) => {
+    socket.binaryType = "arraybuffer";
+    this.unpacking = undefined;
+    socket.onmessage = (message: MessageEvent<string | ArrayBuffer>) => {
       if (socket !== this.socket) return;
       this.receivedAt = Date.now();
-      this.receive(JSON.parse(String(message.data)) as ServerFrame);
+      const { data } = message;
+      if (typeof data === "string" && !this.unpacking) this.receiveText(data);
+      else this.receiveInTurn(socket, data);
     };
     socket.onclose = (event) => {
       if (socket === this.socket) this.disconnected(event.code);
     };
+  }
+
+  /** Unpack a frame. Frames are taken in their order: the ones behind it wait. */
+  private receiveInTurn(socket: WebSocket, data: string | ArrayBuffer): void {
+    const unpacking = (this.unpacking ?? Promise.resolve())
+      .then(() => (typeof data === "string" ? data : unpack(data)))
+      .then(
+        (found) => {
+          if (socket !== this.socket) return;
+          if (this.unpacking === unpacking) this.unpacking = undefined;
+          try {
+            this.receiveText(found);
+          } catch (error) {
+            reportError(error); // as it is where nothing waits: the frames behind it are taken
+          }
+        },
+        () => {
+          // Not even a frame of the hub: everything since the cursors is sent again.
+          if (socket === this.socket) this.abandon();
+        },
+      );
+    this.unpacking = unpacking;
+  }
+
+  private receiveText(frame: string): void {
+    this.receive(JSON.parse(frame) as ServerFrame);
   }
 
   /** Take the connection for dead, and open another. */
@@ -217,6 +270,8 @@ export class Stream {
         this.pending.get(frame.id)?.resolve(frame.outcome);
         this.pending.delete(frame.id);
         return;
+      case "personal":
+        return this.listener.personal(frame.version);
       case "failed":
         this.pending.get(frame.id)?.reject(toApiError(frame.problem));
         this.pending.delete(frame.id);
@@ -241,7 +296,16 @@ export class Stream {
     this.greeted = true;
     const sessions = Object.fromEntries(this.cursors);
     this.followId = this.newId();
-    this.send({ t: "follow", id: this.followId, all: true, epoch: this.epoch, sessions });
+    this.send({
+      t: "follow",
+      id: this.followId,
+      all: true,
+      epoch: this.epoch,
+      sessions,
+      pictures: false,
+      packed: canUnpack(),
+      personal: true,
+    });
     this.frameBytes = hello.limits.frame_bytes;
     for (const id of [...this.pending.keys()]) this.sendPending(id);
     this.listener.connection("online");

@@ -14,6 +14,9 @@ export type Ask = Schemas["AskView"];
 export type AskOpened = Schemas["AskOpened"];
 export type Answer = Schemas["AnswerAsk"]["answer"];
 export type Machine = Schemas["MachineView"];
+
+/** The machines, and what is wrong between several hubs. */
+export type MachineList = Schemas["MachineList"];
 export type Me = Schemas["Me"];
 export type Problem = Schemas["Problem"];
 export type Outcome = Schemas["Outcome"];

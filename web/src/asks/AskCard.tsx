@@ -22,6 +22,7 @@ import { store, useAppState } from "../state/store";
 import type { Settled } from "../state/story";
 import { kindOf } from "../state/tools";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { ago, duration, moment } from "../ui/format";
 import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
@@ -75,7 +76,9 @@ export const AskCard = memo(function AskCard(props: {
   if (settled && !mayAnswerLate(settled)) {
     return (
       <Card opened={opened} state="settled">
-        <p className={styles.outcome}>{settledText(settled)}</p>
+        <p className={styles.outcome} data-outcome="">
+          {settledText(settled)}
+        </p>
         <GivenAnswer opened={opened} answer={settled.answer} />
       </Card>
     );
@@ -97,14 +100,18 @@ export const AskCard = memo(function AskCard(props: {
           {ago(props.at, now)}
         </time>
       </p>
-      {settled && <p className="hint">{words.endedBefore}</p>}
+      {settled && <p className={css.texts.hint}>{words.endedBefore}</p>}
       <Form {...form} />
       <AskReasons opened={opened} at={props.at} />
       <p className={styles.sending} role="status">
         {sending?.state === "sending" && words.sending}
-        {sending?.state === "failed" && <span className="error">{sending.error}</span>}
         {!mayAnswer && words.readOnly}
       </p>
+      {sending?.state === "failed" && (
+        <p className={css.texts.error} role="alert">
+          {sending.error}
+        </p>
+      )}
       {(sending?.state === "held" || sending?.state === "offline") && (
         <UndoBar ask={opened.ask} until={sending.state === "held" ? sending.until : undefined} />
       )}
@@ -131,7 +138,7 @@ function UndoBar({ ask, until }: { ask: string; until: number | undefined }) {
         {words.undo}
       </button>
       {until !== undefined && (
-        <button type="button" className="ghost" onClick={() => store.asks.sendHeld(ask)}>
+        <button type="button" className={css.button.ghost} onClick={() => store.asks.sendHeld(ask)}>
           {words.sendNow}
         </button>
       )}

@@ -4,6 +4,7 @@ import { Countdown } from "../session/EntryRow";
 import { WorkingDirectory } from "../session/relativePath";
 import { lookup } from "../state/lookup";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { duration } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import styles from "./asks.module.css";
@@ -35,7 +36,7 @@ export function AskReasons({ opened, at }: { opened: AskOpened; at: number }) {
             <Marked text={rule} code />
           </code>
           {source && (
-            <span className="muted">
+            <span className={css.texts.muted}>
               {" "}
               {words.inSource} <Marked text={source} code />
             </span>

@@ -2,6 +2,7 @@ import type { RefObject } from "react";
 import { CodeBlock } from "../session/CodeBlock";
 import { Diff } from "../session/Diff";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { Marked } from "../ui/Marked";
 import { cutAt, segmentsOf } from "../ui/marks";
 import styles from "./asks.module.css";
@@ -18,7 +19,7 @@ export function CallContent(props: {
   /** Lines of each part that are shown, and how many are not. */
   lines: number;
   hidden: number;
-  /** The file that the call replaces. */
+  /** The file that the call changes. */
   current: CurrentFile;
   place: RefObject<HTMLDivElement | null>;
   onMore: () => void;
@@ -41,11 +42,13 @@ export function CallContent(props: {
           <CodeBlock key={index} code={part.code} language={part.language} lines={props.lines} />
         ),
       )}
-      {props.tool === "Write" && (
+      {(props.tool === "Write" || props.tool === "Edit") && (
         <div ref={props.place}>
-          <p className="muted">{replacementText(props.current, written)}</p>
+          {props.tool === "Write" && (
+            <p className={css.texts.muted}>{replacementText(props.current, written)}</p>
+          )}
           {props.current.changed && (
-            <p className="note" data-tone="warn" role="status">
+            <p className={css.note.note} data-tone="warn" role="status">
               {words.fileChanged}
             </p>
           )}

@@ -2,9 +2,11 @@ import { useState } from "react";
 import { isObject, type JsonObject, text } from "../state/contentBlocks";
 import { lookup } from "../state/lookup";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { Marked } from "../ui/Marked";
 import { hasMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
+import styles from "./asks.module.css";
 
 const words = catalogue.asks;
 
@@ -73,22 +75,22 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
         : <Marked text={text(request.message) || opened.title} />
       </p>
       {text(request.url) && (
-        <p className="muted">
+        <p className={css.texts.muted}>
           {words.openPage} <Marked text={text(request.url)} code />
         </p>
       )}
       {fields.map((one) => (
-        <label key={one.name} className="field">
+        <label key={one.name} className={css.field.field}>
           <span>
             <Marked text={one.title} />
             {one.required && " *"}{" "}
             {one.description && (
-              <span className="muted">
+              <span className={css.texts.muted}>
                 <Marked text={one.description} />
               </span>
             )}
             {isLong(one.given) && (
-              <span className="muted">
+              <span className={css.texts.muted}>
                 {" "}
                 {words.default} <Marked text={text(one.given)} code />
               </span>
@@ -101,8 +103,13 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
           />
         </label>
       ))}
-      <div className="buttons">
-        <button type="submit" className="primary" disabled={busy || !complete}>
+      <div className={`${css.layout.buttons} ${styles.buttons}`}>
+        <button
+          type="submit"
+          className={css.button.primary}
+          data-primary=""
+          disabled={busy || !complete}
+        >
           {words.send}
         </button>
         <button type="button" disabled={busy} onClick={() => settle("decline")}>

@@ -1,11 +1,13 @@
-import { lazy, Suspense, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { cancelJump, jumpTo } from "../session/jumpToAsk";
 import { store } from "../state/store";
-import { guard } from "./keyGuard";
+import { text } from "../text";
+import { later } from "../ui/later";
+import { guard, PAUSE, writes } from "./keyGuard";
 import { SHOW_KEYS } from "./showKeys";
 
-const KeysHelp = lazy(() => import("./KeysHelp"));
+const KeysHelp = later(() => import("./KeysHelp").then((module) => module.default));
 
 const PAGE_KEYS = new Set(["g", "c", "?"]);
 
@@ -18,10 +20,13 @@ export function Keys() {
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
       const does = guard.press(event, PAGE_KEYS);
-      if (!does) return;
+      if (!does) {
+        if (writes(event) && !event.repeat) takeBack();
+        return;
+      }
       // A key that opens a field moves the focus there: it must not be typed into it.
       event.preventDefault();
-      if (does !== "command") guard.click(does);
+      if (does !== "command") answerByKey(does);
       else if (event.key === "?") setHelp(true);
       else if (event.key === "g") goToNextAsk(go);
       else focusComposer();
@@ -31,7 +36,12 @@ export function Keys() {
       guard.clicked(event.target);
     };
     // A button may change its card: a person must see the change before keys act.
-    const used = (event: Event): void => guard.used(event.target);
+    const used = (event: MouseEvent): void => {
+      if (guard.isEcho(event)) {
+        event.preventDefault();
+        event.stopPropagation();
+      } else guard.used(event.target);
+    };
     const focused = (event: FocusEvent): void => guard.focused(event.target);
     const blurred = (event: FocusEvent): void => guard.blurred(event.relatedTarget);
     document.addEventListener("keydown", pressed, true);
@@ -51,11 +61,24 @@ export function Keys() {
     };
   }, [go]);
   if (!help) return null;
-  return (
-    <Suspense fallback={null}>
-      <KeysHelp onClose={() => setHelp(false)} />
-    </Suspense>
-  );
+  return <KeysHelp onClose={() => setHelp(false)} />;
+}
+
+/** The last answer by key: text that begins with an answer key goes on at once. */
+let last: { card: HTMLElement; at: number } | undefined;
+
+function answerByKey(button: HTMLButtonElement): void {
+  const card = button.closest<HTMLElement>("[data-ask]");
+  last = card ? { card, at: performance.now() } : undefined;
+  guard.click(button);
+}
+
+/** A letter was typed right after an answer by key: it was text, and the answer is taken back. */
+function takeBack(): void {
+  const { card, at } = last ?? {};
+  last = undefined;
+  if (!card || at === undefined || performance.now() - at > PAUSE) return;
+  if (store.asks.undo(card.dataset.ask ?? "")) guard.tell(card, text.asks.keys.typed);
 }
 
 /**

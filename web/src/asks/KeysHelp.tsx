@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import {
   keysEnabled,
@@ -23,7 +24,7 @@ export default function KeysHelp({ onClose }: { onClose: () => void }) {
         {words.groups.map(([title, where, keys]) => (
           <section key={title}>
             <h3>
-              {title} <span className="muted">{where}</span>
+              {title} <span className={css.texts.muted}>{where}</span>
             </h3>
             <dl>
               {keys.map(([key, does]) => (
@@ -63,7 +64,7 @@ export function UndoChoice() {
   };
   return (
     <p className={styles.keySwitch}>
-      <label className="option">
+      <label className={css.field.option}>
         {words.undo}{" "}
         <select value={seconds} onChange={(event) => choose(Number(event.target.value))}>
           {UNDO_CHOICES.map((one) => (

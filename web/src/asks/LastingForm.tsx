@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { AskOpened } from "../api/types";
 import { useRights } from "../state/store";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
@@ -46,11 +47,11 @@ export function LastingForm(props: {
   return (
     <fieldset className={styles.lasting} aria-label={words.title}>
       {opened.lasting === false && (
-        <p className="note" data-tone="warn">
+        <p className={css.note.note} data-tone="warn">
           {words.asksAgain}
         </p>
       )}
-      {!narrowest.length && <p className="hint">{words.noExactRule}</p>}
+      {!narrowest.length && <p className={css.texts.hint}>{words.noExactRule}</p>}
       {rules.map((rule, place) => (
         <label key={place}>
           {place ? words.and : words.fromNowOn}
@@ -119,10 +120,11 @@ export function LastingForm(props: {
           ))}
         </div>
       )}
-      <div className="buttons">
+      <div className={`${css.layout.buttons} ${styles.buttons}`}>
         <button
           type="button"
-          className="primary"
+          className={css.button.primary}
+          data-primary=""
           data-key={props.first === "session" ? "s" : "a"}
           title={catalogue.asks.key(props.first === "session" ? "s" : "a")}
           disabled={props.busy || (!given.length && !taken.length)}

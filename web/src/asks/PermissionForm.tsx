@@ -3,6 +3,7 @@ import { errorText } from "../api/http";
 import { MOST } from "../session/Diff";
 import { useRights } from "../state/store";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { takeFocus } from "../ui/focus";
 import { escapedJson } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
@@ -81,15 +82,22 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
             {words.editedInput}
             <textarea
               ref={takeFocus}
+              data-code=""
               value={draft}
               rows={Math.min(14, draft.split("\n").length + 1)}
               spellCheck={false}
               onChange={(event) => setDraft(event.target.value)}
             />
           </label>
-          {wrong && <p className="error">{words.invalidJson(wrong)}</p>}
-          <div className="buttons">
-            <button type="button" className="primary" disabled={busy} onClick={allowEdited}>
+          {wrong && <p className={css.texts.error}>{words.invalidJson(wrong)}</p>}
+          <div className={`${css.layout.buttons} ${styles.buttons}`}>
+            <button
+              type="button"
+              className={css.button.primary}
+              data-primary=""
+              disabled={busy}
+              onClick={allowEdited}
+            >
               {words.allowEdited}
             </button>
             <button type="button" onClick={back}>
@@ -109,10 +117,10 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
               onChange={(event) => setReason(event.target.value)}
             />
           </label>
-          <div className="buttons">
+          <div className={`${css.layout.buttons} ${styles.buttons}`}>
             <button
               type="button"
-              className="danger"
+              className={css.button.danger}
               disabled={busy}
               onClick={() => answer({ answer: "deny", message: reason, stop: false })}
             >
@@ -137,10 +145,11 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
         </div>
       )}
       {open === undefined && (
-        <div className="buttons">
+        <div className={`${css.layout.buttons} ${styles.buttons}`}>
           <button
             type="button"
-            className="primary"
+            className={css.button.primary}
+            data-primary=""
             data-key="y"
             title={words.key("y")}
             disabled={busy || !mayAllow}
@@ -177,7 +186,7 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
           </button>
           <button
             type="button"
-            className="danger"
+            className={css.button.danger}
             data-key="n"
             title={words.key("n")}
             disabled={busy}

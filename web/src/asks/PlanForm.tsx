@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Markdown } from "../markdown/Markdown";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { takeFocus } from "../ui/focus";
 import { withMarks } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
@@ -66,18 +67,18 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
     answer({ answer: "plan", choice, feedback });
   return (
     <>
-      {parts.length === 0 && <p className="muted">{words.empty}</p>}
+      {parts.length === 0 && <p className={css.texts.muted}>{words.empty}</p>}
       <div className={styles.plan}>
         {parts.map((part, index) => (
           <div key={index} className={styles.part}>
             <Markdown text={part} careful />
             <button
               type="button"
-              className={`ghost small ${styles.comment}`}
+              className={`${css.button.ghost} ${css.button.small} ${styles.comment}`}
               onClick={() => setAsking({ part: index })}
             >
               {comments[index]?.trim() ? words.oneComment : words.comment}
-              <span className="visually-hidden">
+              <span className={css.texts.visuallyHidden}>
                 {" "}
                 {words.commentOn(withMarks(part.slice(0, 60)))}
               </span>
@@ -100,10 +101,12 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
         {words.feedback}
         <textarea rows={2} value={more} onChange={(event) => setMore(event.target.value)} />
       </label>
-      <div className="buttons">
+      <div className={`${css.layout.buttons} ${styles.buttons}`}>
         <button
           type="button"
-          className="primary"
+          // With comments, the likely answer is to send them.
+          className={feedback ? undefined : css.button.primary}
+          data-primary=""
           data-key="1"
           data-twice={words.twice.auto}
           title={words.key("1")}
@@ -134,6 +137,7 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
         </button>
         <button
           type="button"
+          className={feedback ? css.button.primary : undefined}
           data-key="4"
           data-twice={words.twice.revise}
           title={words.reviseKey("4")}
@@ -144,7 +148,7 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
         </button>
         <button
           type="button"
-          className="danger"
+          className={css.button.danger}
           data-key="5"
           data-twice={words.twice.reject}
           title={words.key("5")}

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { lookup } from "../state/lookup";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
@@ -76,7 +77,7 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
                   <Marked text={option.label} />
                 </strong>
                 {option.description && (
-                  <span className="muted">
+                  <span className={css.texts.muted}>
                     {" "}
                     <Marked text={option.description} />
                   </span>
@@ -90,7 +91,9 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
             </label>
           ))}
           <label className={styles.option}>
-            <span className="visually-hidden">{words.otherTo(withMarks(one.question))}</span>
+            <span className={css.texts.visuallyHidden}>
+              {words.otherTo(withMarks(one.question))}
+            </span>
             <input
               type="text"
               placeholder={words.other}
@@ -100,10 +103,11 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
           </label>
         </fieldset>
       ))}
-      <div className="buttons">
+      <div className={`${css.layout.buttons} ${styles.buttons}`}>
         <button
           type="submit"
-          className="primary"
+          className={css.button.primary}
+          data-primary=""
           disabled={busy || Object.keys(answers).length < questions.length}
         >
           {words.answer}

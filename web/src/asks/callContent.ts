@@ -41,7 +41,7 @@ const UNSAFE = /danger|sandbox|bypass|permission|unsafe|force|mode$/i;
 
 /**
  * The content of a call's card. Every member of the input is in one of its parts. `before` is the text of
- * the file that the call replaces, if it is known.
+ * the file that the call changes, if it is known.
  */
 export function contentOf(tool: string, input: JsonObject, before = ""): Content {
   const known = SHOWN.get(tool);
@@ -54,6 +54,9 @@ export function contentOf(tool: string, input: JsonObject, before = ""): Content
       ? [{ kind: "code", code: text(input.command), language: "bash" }]
       : editsOf(tool, input)
           .map((edit) => (tool === "Write" ? { ...edit, before } : edit))
+          .map((edit) =>
+            tool === "Edit" ? inFile(edit, before, input.replace_all === true) : edit,
+          )
           .map((edit) => ({ kind: "diff", edit, rows: editRows(edit) }));
   const members = Object.entries(input)
     .filter(([name, value]) => !known.includes(name) || !isWhole(name, value))
@@ -66,6 +69,17 @@ export function contentOf(tool: string, input: JsonObject, before = ""): Content
       };
     });
   return { parts, members, description: tool === "Bash" ? text(input.description) : "" };
+}
+
+/**
+ * The edit as the change of the whole file, so that it has its surroundings. As it is where the file does not
+ * have the old text just once: then it cannot be told what would be changed.
+ */
+function inFile(edit: FileEdit, file: string, everywhere: boolean): FileEdit {
+  if (!file || !edit.before) return edit;
+  const parts = file.split(edit.before);
+  if (parts.length < 2 || (parts.length > 2 && !everywhere)) return edit;
+  return { ...edit, before: file, after: parts.join(edit.after) };
 }
 
 /** Whether a part shows all of a member: one with an unexpected type is listed as it is. */

@@ -18,15 +18,18 @@ export interface CurrentFile {
   changed: boolean;
 }
 
+/** Calls whose file is shown: as it is replaced, or around what is changed. */
+const CHANGES: ReadonlySet<string> = new Set(["Write", "Edit"]);
+
 const UNKNOWN: CurrentFile = { changed: false };
 /** In ms: how often it is read again. The agent is waiting; only others change it meanwhile. */
 const AGAIN = 30_000;
 
-/** Reads the file of a call that replaces one, as long as the question is shown. */
+/** Reads the file of a call that changes one, as long as the question is shown. */
 export function useCurrentFile(opened: AskOpened, wanted: boolean): CurrentFile {
   const [current, setCurrent] = useState<CurrentFile>(UNKNOWN);
   const { ask } = opened;
-  const reads = wanted && opened.tool === "Write";
+  const reads = wanted && CHANGES.has(opened.tool);
   useEffect(() => {
     if (!reads) return;
     let left = false;

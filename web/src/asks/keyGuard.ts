@@ -48,7 +48,7 @@ export function composes(press: Pick<Press, "isComposing" | "keyCode">): boolean
 }
 
 /** Whether a key types a character. */
-function writes({ key, ctrlKey, metaKey }: Press): boolean {
+export function writes({ key, ctrlKey, metaKey }: Press): boolean {
   if (ctrlKey || metaKey) return false;
   return [...key].length === 1 || key === "Dead" || key === "Process" || key === "Unidentified";
 }
@@ -74,6 +74,10 @@ export class KeyGuard {
   private typedAt = NEVER;
   private strayAt = NEVER;
   private pending: Pending | undefined;
+  /** A hint that stays until the person leaves the card or its keys act. */
+  private told: { card: HTMLElement; words: string } | undefined;
+  /** The question in whose card a person clicked last. */
+  private clickedAsk: string | undefined;
   private acts = false;
   private tabbing = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -97,6 +101,7 @@ export class KeyGuard {
 
   /** The hint on this card for a key that must be pressed a second time. */
   hint(card: HTMLElement | null): string {
+    if (card !== null && this.told?.card === card) return this.told.words;
     if (!this.pending || card === null || this.card !== card) return "";
     return catalogue.asks.pressAgain(this.pending.key.toUpperCase(), this.pending.words);
   }
@@ -111,9 +116,21 @@ export class KeyGuard {
   /** A person clicked or tapped. */
   clicked(target: EventTarget | null): void {
     this.forget();
+    this.told = undefined;
     const card = cardOf(target);
     if (card) this.enter(card);
     else this.notify();
+  }
+
+  /**
+   * Whether this click is the second one of a double click, and meant for what was there before: the
+   * first click settled a card, and another one has moved under the pointer.
+   */
+  isEcho({ target, detail }: Pick<MouseEvent, "target" | "detail">): boolean {
+    const ask = cardOf(target)?.dataset.ask;
+    const echo = detail > 1 && ask !== undefined && ask !== this.clickedAsk;
+    if (detail === 1) this.clickedAsk = ask;
+    return echo;
   }
 
   /** Something was clicked, or its key was pressed: the card may show something else now. */
@@ -164,8 +181,15 @@ export class KeyGuard {
     this.notify();
   }
 
+  /** Show a hint on this card. */
+  tell(card: HTMLElement, words: string): void {
+    this.told = { card, words };
+    this.notify();
+  }
+
   /** The card is gone, settled, or has lost the focus. */
   leave(card: HTMLElement): void {
+    if (this.told?.card === card && !card.isConnected) this.told = undefined;
     if (this.card !== card) return;
     this.card = undefined;
     this.forget();
@@ -204,6 +228,7 @@ export class KeyGuard {
       if (!acts && !command) this.strayAt = now;
     }
     const pressed = acts && (second || button.dataset.twice === undefined);
+    if (acts) this.told = undefined;
     if (pressed) this.forget();
     else if (acts) this.wantAgain(press.key, button.dataset.twice ?? "");
     this.notify();

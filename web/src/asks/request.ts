@@ -26,13 +26,14 @@ export function inputOf(opened: AskOpened): JsonObject {
 /** The title of a plan: its first line. */
 export function planTitle(plan: string): string {
   const line = plan.split("\n").find((one) => one.trim()) ?? "";
-  return line.replace(/^#+\s*/, "").trim() || "Plan";
+  return line.replace(/^#+\s*/, "").trim() || catalogue.asks.untitledPlan;
 }
 
 /** A question in one line: a call's title, a plan's title, or the question itself. */
 export function askTitle(opened: AskOpened): string {
   if (opened.ask_kind === "plan") return planTitle(opened.plan ?? "");
-  if (opened.ask_kind === "questions") return questionsOf(opened)[0]?.question || "Question";
+  if (opened.ask_kind === "questions")
+    return questionsOf(opened)[0]?.question || catalogue.asks.untitledQuestion;
   return opened.title || opened.tool;
 }
 

@@ -6,6 +6,7 @@ import { Checkpoints } from "../rewind/Checkpoints";
 import { folderOf, nameOf } from "../state/sessions";
 import { useAppState, useRights } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { Icon } from "../ui/Icon";
 import { IconButton } from "../ui/IconButton";
@@ -31,6 +32,7 @@ const words = text.changes;
 const PARTS = ["changes", "files", "checkpoints"] as const;
 type Part = (typeof PARTS)[number];
 const LAYOUT = "quarterdeck.diffLayout";
+const PAUSE_MS = 150;
 
 /** The work of a session: its changes, its files, and the points to go back to. */
 export default function ChangesPage({ id }: { id: string }) {
@@ -46,7 +48,7 @@ export default function ChangesPage({ id }: { id: string }) {
   };
   if (!session) {
     return (
-      <div className="empty-state">
+      <div className={css.empty.page}>
         <p>{listed ? text.session.missing : words.loading}</p>
       </div>
     );
@@ -56,7 +58,7 @@ export default function ChangesPage({ id }: { id: string }) {
       <header className={styles.head}>
         <Link
           href={`/s/${encodeURIComponent(id)}`}
-          className="button ghost small icon-button"
+          className={`${css.button.button} ${css.button.ghost} ${css.button.small} ${css.button.iconButton}`}
           aria-label={words.back}
           title={words.back}
         >
@@ -109,7 +111,13 @@ function Review(props: {
   const [layout, setLayout] = useState<Layout>(loadLayout);
   const [report, setReport] = useState("");
   const [dialog, setDialog] = useState<"commit" | "push">();
-  const changes = useQuery(useCallback(() => loadChanges(id, against), [id, against]));
+  const changes = useQuery(
+    useCallback(async () => {
+      // What is known is shown first: git is busy with the file until then.
+      if (recentChanges(id, against)) await new Promise((done) => setTimeout(done, PAUSE_MS));
+      return loadChanges(id, against);
+    }, [id, against]),
+  );
   const comments = useComments(id);
   const commented = useMemo(() => new Set(comments.map((one) => one.path)), [comments]);
   const value = changes.value ?? recentChanges(id, against);
@@ -135,7 +143,7 @@ function Review(props: {
   }
   return (
     <>
-      <div className={styles.tools}>
+      <div className={styles.tools} data-file={file !== undefined || undefined}>
         {value && (
           <p className={styles.summary}>
             <strong>{words.summary(files.length, value.added ?? 0, value.removed ?? 0)}</strong>{" "}
@@ -144,11 +152,13 @@ function Review(props: {
             {(value.files_left_out ?? 0) > 0 && ` · ${words.leftOut(value.files_left_out ?? 0)}`}
           </p>
         )}
-        <span className="spread" />
-        <CommentBar session={id} onSent={setReport} />
+        <span className={css.layout.spread} />
+        <div className={styles.comments}>
+          <CommentBar session={id} onSent={setReport} />
+        </div>
         <Select
           label={words.against}
-          className="small"
+          className={css.button.small}
           value={against}
           options={[
             { value: "session", label: words.againstChoices.session },
@@ -159,7 +169,7 @@ function Review(props: {
         <span className={styles.wide}>
           <Select
             label={words.layout}
-            className="small"
+            className={css.button.small}
             value={layout}
             options={[
               { value: "unified", label: words.unified },
@@ -174,16 +184,16 @@ function Review(props: {
         <IconButton
           icon={RefreshCw}
           label={words.reload}
-          className="ghost small"
+          className={`${css.button.ghost} ${css.button.small}`}
           onClick={changes.reload}
         />
         {mayChange && value && (
           <>
-            <button type="button" className="small" onClick={() => setDialog("commit")}>
+            <button type="button" className={css.button.small} onClick={() => setDialog("commit")}>
               <Icon of={GitCommitHorizontal} />
               {words.commit}
             </button>
-            <button type="button" className="small" onClick={() => setDialog("push")}>
+            <button type="button" className={css.button.small} onClick={() => setDialog("push")}>
               <Icon of={Upload} />
               {words.push}
             </button>
@@ -201,8 +211,10 @@ function Review(props: {
         </p>
       )}
       <ErrorText error={changes.error} />
-      {changes.error && !value && <p className="muted">{words.noGit}</p>}
-      {value && !files.length && <p className={`muted ${styles.choose}`}>{words.none}</p>}
+      {changes.error && !value && <p className={css.texts.muted}>{words.noGit}</p>}
+      {value && !files.length && (
+        <p className={`${css.texts.muted} ${styles.choose}`}>{words.none}</p>
+      )}
       {files.length > 0 && (
         <div
           className={styles.review}
@@ -234,7 +246,7 @@ function Review(props: {
               onChanged={done}
             />
           ) : (
-            <p className={`muted ${styles.choose}`}>{words.chooseFile}</p>
+            <p className={`${css.texts.muted} ${styles.choose}`}>{words.chooseFile}</p>
           )}
         </div>
       )}

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { store } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { newId } from "../ui/format";
 import styles from "./changes.module.css";
@@ -25,7 +26,7 @@ export function CommentBar(props: { session: string; onSent: (report: string) =>
       <span>{words.comments(comments.length)}</span>
       <button
         type="button"
-        className="small primary"
+        className={`${css.button.small} ${css.button.primary}`}
         onClick={() => setPrompt(promptOf(comments, words.promptIntro, words.promptOld))}
       >
         {words.reviewComments}
@@ -40,7 +41,7 @@ export function CommentBar(props: { session: string; onSent: (report: string) =>
             <>
               <button
                 type="button"
-                className="ghost"
+                className={css.button.ghost}
                 onClick={() => {
                   clearComments(session);
                   setPrompt(undefined);
@@ -50,7 +51,7 @@ export function CommentBar(props: { session: string; onSent: (report: string) =>
               </button>
               <button
                 type="button"
-                className="primary"
+                className={css.button.primary}
                 disabled={!prompt.trim()}
                 onClick={() => send()}
               >
@@ -59,7 +60,7 @@ export function CommentBar(props: { session: string; onSent: (report: string) =>
             </>
           }
         >
-          <label className="field">
+          <label className={css.field.field}>
             {words.promptHint}
             <textarea
               rows={14}

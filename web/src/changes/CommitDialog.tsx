@@ -1,6 +1,7 @@
 import { useCallback, useState } from "react";
 import { get, post, sessionPath } from "../api/http";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { Marked } from "../ui/Marked";
@@ -58,7 +59,7 @@ export function CommitDialog(props: {
           </button>
           <button
             type="button"
-            className="primary"
+            className={css.button.primary}
             disabled={!ready || !staged.length}
             onClick={() => commit(false)}
           >
@@ -67,12 +68,12 @@ export function CommitDialog(props: {
         </>
       }
     >
-      <label className="field">
+      <label className={css.field.field}>
         {words.commitMessage}
         <textarea rows={3} value={message} onChange={(event) => setMessage(event.target.value)} />
       </label>
       <ErrorText error={action.error || changes.error} />
-      {changes.value && !files.length && <p className="muted">{words.nothingToCommit}</p>}
+      {changes.value && !files.length && <p className={css.texts.muted}>{words.nothingToCommit}</p>}
       <ul className={styles.stage}>
         {files.map((file) => (
           <li key={file.path}>
@@ -90,13 +91,13 @@ export function CommitDialog(props: {
               <span className={styles.name}>
                 <Marked text={file.path} code />
               </span>
-              {file.staged === "part" && <span className="muted">{words.partly}</span>}
+              {file.staged === "part" && <span className={css.texts.muted}>{words.partly}</span>}
               <Counts file={file} />
             </label>
           </li>
         ))}
       </ul>
-      <p className="hint">{words.commitRuns}</p>
+      <p className={css.texts.hint}>{words.commitRuns}</p>
     </Dialog>
   );
 }

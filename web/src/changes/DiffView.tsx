@@ -4,13 +4,16 @@ import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } fro
 import { renderHighlighted } from "../session/CodeBlock";
 import type { Piece } from "../session/highlightCache";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { takeFocus } from "../ui/focus";
 import { Icon } from "../ui/Icon";
 import { IconButton } from "../ui/IconButton";
 import { Marked } from "../ui/Marked";
 import { segmentsOf } from "../ui/marks";
+import { TOUCH, useMedia } from "../ui/useMedia";
 import styles from "./changes.module.css";
 import { type Comment, commentKey, setComment, useComments } from "./comments";
+import { LineActions } from "./LineActions";
 import {
   blockStarts,
   foldedRows,
@@ -53,6 +56,8 @@ export function DiffView(props: Props) {
   const patch = useMemo(() => parsePatch(diff.patch ?? ""), [diff]);
   const [unfolded, setUnfolded] = useState<ReadonlySet<number>>(new Set());
   const [writing, setWriting] = useState<string>();
+  const [picked, setPicked] = useState<string>();
+  const touch = useMedia(TOUCH);
   const comments = useComments(session);
   const colours = useColours(patch, diff.path, diff.whole ?? false);
   const starts = useMemo(() => blockStarts(patch.lines), [patch]);
@@ -68,6 +73,7 @@ export function DiffView(props: Props) {
       ? patch.lines.map((_, index) => ({ kind: "line", index }))
       : foldedRows(patch, unfolded);
     const base: (Row | Pair)[] = layout === "split" ? pairedRows(patch.lines, folded) : folded;
+    if (!noted.size && !writing) return base;
     return withComments(base, patch.lines, diff.path, (key) => noted.has(key) || key === writing);
   }, [patch, unfolded, layout, noted, writing, diff.path, all]);
   const box = useRef<HTMLElement>(null);
@@ -90,7 +96,8 @@ export function DiffView(props: Props) {
     patch: patch.lines,
     colours,
     noted,
-    onComment: mayComment ? setWriting : undefined,
+    touch,
+    onComment: mayComment ? (touch ? setPicked : setWriting) : undefined,
     onDone: () => setWriting(undefined),
   };
   return (
@@ -107,13 +114,22 @@ export function DiffView(props: Props) {
           const row = rows[item.index];
           if (!row) return null;
           const block = blockAt(row, patch.lines, starts);
+          const undo = (): void => {
+            const id = block === undefined ? undefined : patch.blocks[block];
+            if (id) onUndo?.(id);
+          };
+          const places = mayComment && touch ? placesOf(row, patch.lines, diff.path) : [];
+          const chosen = places.find(({ key }) => key === picked);
           return (
+            // A tap anywhere in a line is as good as one on its number, which is a button.
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the number takes the keys
             <div
               key={item.key}
               ref={virtual.measureElement}
               data-index={item.index}
               className={styles.row}
               style={{ transform: `translateY(${item.start}px)` }}
+              onClick={places.length === 1 && !chosen ? () => setPicked(places[0]?.key) : undefined}
             >
               <DiffRow
                 row={row}
@@ -123,15 +139,23 @@ export function DiffView(props: Props) {
                   setUnfolded(new Set([...unfolded, ...unfoldable(row, how)]));
                 }}
               />
-              {block !== undefined && onUndo && (
+              {chosen && (
+                <LineActions
+                  line={chosen.line[chosen.side]}
+                  old={chosen.side === "before"}
+                  onComment={() => {
+                    setPicked(undefined);
+                    setWriting(chosen.key);
+                  }}
+                  onUndo={block !== undefined && onUndo ? undo : undefined}
+                />
+              )}
+              {block !== undefined && onUndo && !touch && (
                 <IconButton
                   icon={Undo2}
                   label={words.undoBlock}
-                  className={`ghost small ${styles.undo}`}
-                  onClick={() => {
-                    const id = patch.blocks[block];
-                    if (id) onUndo(id);
-                  }}
+                  className={`${css.button.ghost} ${css.button.small} ${styles.undo}`}
+                  onClick={undo}
                 />
               )}
             </div>
@@ -150,6 +174,8 @@ interface Draw {
   patch: readonly Line[];
   colours: Colours | undefined;
   noted: ReadonlyMap<string, Comment>;
+  /** A number shows what can be done with its line, instead of doing it. */
+  touch: boolean;
   onComment: ((key: string) => void) | undefined;
   onDone: () => void;
 }
@@ -225,14 +251,16 @@ function LineNumber(props: { line: Line; side: Side; draw: Draw; button: boolean
       </span>
     );
   }
+  const { touch } = draw;
   const label = side === "before" ? words.commentOld(number) : words.comment(number);
   return (
     <button
       type="button"
       className={`${styles.number} ${styles.add}`}
-      aria-label={label}
-      title={label}
+      aria-label={touch ? words.line(number) : label}
+      title={touch ? undefined : label}
       data-no-copy
+      data-line-number=""
       onClick={() => onComment(commentKey({ path: draw.path, side, line: number }))}
     >
       <span className={styles.plus} aria-hidden="true">
@@ -253,7 +281,7 @@ function Code({ line, side, draw }: { line: Line; side: Side; draw: Draw }) {
         {line.sign}
       </span>
       {pieces.length ? (
-        <bdi className="marked" data-code="" dir="ltr">
+        <bdi className={css.marked.marked} data-code="" dir="ltr">
           {renderHighlighted(segmentsOf(line.text, true), [pieces])}
         </bdi>
       ) : (
@@ -274,18 +302,30 @@ function Gap(props: {
       <Icon of={ChevronsUpDown} size={14} />
       <span>{words.unchanged(count)}</span>
       {to > from && (
-        <span className="buttons">
+        <span className={css.layout.buttons}>
           {count > 20 && (
             <>
-              <button type="button" className="ghost small" onClick={() => props.onUnfold("down")}>
+              <button
+                type="button"
+                className={`${css.button.ghost} ${css.button.small}`}
+                onClick={() => props.onUnfold("down")}
+              >
                 {words.showDown}
               </button>
-              <button type="button" className="ghost small" onClick={() => props.onUnfold("up")}>
+              <button
+                type="button"
+                className={`${css.button.ghost} ${css.button.small}`}
+                onClick={() => props.onUnfold("up")}
+              >
                 {words.showUp}
               </button>
             </>
           )}
-          <button type="button" className="ghost small" onClick={() => props.onUnfold("all")}>
+          <button
+            type="button"
+            className={`${css.button.ghost} ${css.button.small}`}
+            onClick={() => props.onUnfold("all")}
+          >
             {words.showAll}
           </button>
         </span>
@@ -324,11 +364,15 @@ function CommentRow({ row, draw }: { row: Extract<Shown, { kind: "comment" }>; d
           event.stopPropagation();
         }}
       />
-      <span className="buttons">
-        <button type="submit" className="small" disabled={!typed.trim()}>
+      <span className={css.layout.buttons}>
+        <button type="submit" className={css.button.small} disabled={!typed.trim()}>
           {words.saveComment}
         </button>
-        <button type="button" className="ghost small" onClick={() => keep("")}>
+        <button
+          type="button"
+          className={`${css.button.ghost} ${css.button.small}`}
+          onClick={() => keep("")}
+        >
           {words.removeComment}
         </button>
       </span>
@@ -347,16 +391,27 @@ function withComments(
   for (const row of rows) {
     shown.push(row);
     if (row.kind === "gap") continue;
-    const indexes = row.kind === "line" ? [row.index] : [row.left, row.right];
-    for (const index of new Set(indexes)) {
-      const line = at(lines, index);
-      if (!line) continue;
-      const side: Side = line.sign === "-" ? "before" : "after";
-      const key = commentKey({ path, side, line: line[side] });
-      if (has(key)) shown.push({ kind: "comment", key, side, line });
+    for (const place of placesOf(row, lines, path)) {
+      if (has(place.key)) shown.push({ kind: "comment", ...place });
     }
   }
   return shown;
+}
+
+/** The lines of a row that a comment can be about. */
+function placesOf(
+  row: Shown,
+  lines: readonly Line[],
+  path: string,
+): { key: string; side: Side; line: Line }[] {
+  const indexes =
+    row.kind === "line" ? [row.index] : row.kind === "pair" ? [row.left, row.right] : [];
+  return [...new Set(indexes)].flatMap((index) => {
+    const line = at(lines, index);
+    if (!line) return [];
+    const side: Side = line.sign === "-" ? "before" : "after";
+    return [{ key: commentKey({ path, side, line: line[side] }), side, line }];
+  });
 }
 
 function blockAt(

@@ -84,7 +84,7 @@ function FileName({ path }: { path: string }) {
   const cut = path.lastIndexOf("/") + 1;
   return (
     <span className={styles.name}>
-      <span className={styles.last}>
+      <span>
         <Marked text={path.slice(cut)} code />
       </span>
       {cut > 0 && (

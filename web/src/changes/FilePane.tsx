@@ -1,8 +1,9 @@
 import { ArrowLeft, ArrowRight, Eye, List, SquareArrowOutUpRight, Undo2 } from "lucide-react";
 import { useCallback, useState } from "react";
-import { get, post, sessionPath } from "../api/http";
+import { post, sessionPath } from "../api/http";
 import { text } from "../text";
 import { Confirm } from "../ui/Confirm";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { Icon } from "../ui/Icon";
 import { IconButton } from "../ui/IconButton";
@@ -13,6 +14,7 @@ import styles from "./changes.module.css";
 import { DiffView, type Layout } from "./DiffView";
 import { editor, editorLink } from "./editors";
 import { Counts } from "./FileList";
+import { loadDiff, recentDiff } from "./recent";
 import type { Against, BlockId, FileChange, FileDiff, FolderDone } from "./types";
 
 const words = text.changes;
@@ -40,19 +42,14 @@ export function FilePane(props: Props) {
   const action = useAction();
   const { closed } = props;
   const diff = useQuery(
+    // biome-ignore lint/correctness/useExhaustiveDependencies: with other counts it is no other file
     useCallback(
-      () =>
-        closed
-          ? Promise.resolve(undefined)
-          : get<FileDiff>(sessionPath(session, "/diff/file"), {
-              path: file.path,
-              old_path: file.old_path ?? undefined,
-              against,
-            }),
+      () => (closed ? Promise.resolve(undefined) : loadDiff(session, against, file)),
       [session, file.path, file.old_path, against, closed],
     ),
   );
-  const current = diff.value?.path === file.path ? diff.value : undefined;
+  const fresh = diff.value?.path === file.path ? diff.value : undefined;
+  const current = fresh ?? (closed ? undefined : recentDiff(session, against, file));
   const undo = (block?: BlockId): void =>
     void action.run(async () => {
       const done = await post<FolderDone>(sessionPath(session, "/revert"), {
@@ -73,42 +70,46 @@ export function FilePane(props: Props) {
         <IconButton
           icon={List}
           label={words.toList}
-          className={`ghost small ${styles.toList}`}
+          className={`${css.button.ghost} ${css.button.small} ${styles.toList}`}
           onClick={props.onList}
         />
         <h2>
           <Marked text={file.path} code />
         </h2>
         <Counts file={file} />
-        <span className="spread" />
+        <span className={css.layout.spread} />
         <IconButton
           icon={ArrowLeft}
           label={words.previous}
-          className="ghost small"
+          className={`${css.button.ghost} ${css.button.small}`}
           onClick={() => props.onStep(-1)}
         />
         <IconButton
           icon={ArrowRight}
           label={words.next}
-          className="ghost small"
+          className={`${css.button.ghost} ${css.button.small}`}
           onClick={() => props.onStep(1)}
         />
         {!deleted && (
           <IconButton
             icon={Eye}
             label={words.viewFile}
-            className="ghost small"
+            className={`${css.button.ghost} ${css.button.small}`}
             onClick={props.onView}
           />
         )}
         {link && !deleted && (
-          <a className="button ghost small icon-button" href={link} title={words.openInEditor}>
+          <a
+            className={`${css.button.button} ${css.button.ghost} ${css.button.small} ${css.button.iconButton}`}
+            href={link}
+            title={words.openInEditor}
+          >
             <Icon of={SquareArrowOutUpRight} />
-            <span className="visually-hidden">{words.openInEditor}</span>
+            <span className={css.texts.visuallyHidden}>{words.openInEditor}</span>
           </a>
         )}
         {props.mayChange && (
-          <button type="button" className="small" onClick={() => setAsked({})}>
+          <button type="button" className={css.button.small} onClick={() => setAsked({})}>
             <Icon of={Undo2} />
             {words.undoFile}
           </button>
@@ -116,7 +117,11 @@ export function FilePane(props: Props) {
       </header>
       {file.old_path && <p className={styles.remark}>{words.renamedFrom(file.old_path)}</p>}
       <ErrorText error={action.error || diff.error} />
-      {closed ? <p className="note">{words.closed}</p> : current && <Remarks diff={current} />}
+      {closed ? (
+        <p className={css.note.note}>{words.closed}</p>
+      ) : (
+        current && <Remarks diff={current} />
+      )}
       {current?.patch && !current.binary && (
         <DiffView
           key={`${file.path}:${current.digest}`}
@@ -146,11 +151,11 @@ export function FilePane(props: Props) {
 }
 
 function Remarks({ diff }: { diff: FileDiff }) {
-  if (diff.binary) return <p className="note">{words.binary}</p>;
-  if (!diff.patch?.includes("\n@@ ")) return <p className="note">{words.onlyMode}</p>;
+  if (diff.binary) return <p className={css.note.note}>{words.binary}</p>;
+  if (!diff.patch?.includes("\n@@ ")) return <p className={css.note.note}>{words.onlyMode}</p>;
   return (
     <>
-      {diff.cut && <p className="note">{words.tooLong}</p>}
+      {diff.cut && <p className={css.note.note}>{words.tooLong}</p>}
       {!diff.whole && !diff.cut && <p className={styles.remark}>{words.notWhole}</p>}
     </>
   );

@@ -10,6 +10,7 @@ import { useCallback, useMemo, useState } from "react";
 import { get, sessionPath } from "../api/http";
 import { useRights } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { Icon, type LucideIcon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
@@ -63,12 +64,12 @@ export function FilesView(props: {
               if (!event.target.value) setSearch({ ...search, text: "" });
             }}
           />
-          <button type="submit" className="small" aria-label={words.searchIn}>
+          <button type="submit" className={css.button.small} aria-label={words.searchIn}>
             <Icon of={Search} />
           </button>
           <Select
             label={words.searchIn}
-            className="small"
+            className={css.button.small}
             value={search.contents ? "contents" : "names"}
             options={[
               { value: "names", label: words.searchNames },
@@ -91,7 +92,7 @@ export function FilesView(props: {
         </div>
       </nav>
       {props.chosen === undefined ? (
-        <p className={`muted ${styles.choose}`}>{words.chooseView}</p>
+        <p className={`${css.texts.muted} ${styles.choose}`}>{words.chooseView}</p>
       ) : (
         <Viewer
           key={props.chosen}
@@ -157,7 +158,7 @@ function Level({ session, path, chosen, onChoose }: LevelProps) {
         })}
       </ul>
       {(found.value?.left_out ?? 0) > 0 && (
-        <p className="muted">{words.moreEntries(found.value?.left_out ?? 0)}</p>
+        <p className={css.texts.muted}>{words.moreEntries(found.value?.left_out ?? 0)}</p>
       )}
     </>
   );
@@ -180,7 +181,7 @@ function Results(props: {
   return (
     <>
       <ErrorText error={found.error} />
-      {found.value && !matches.length && <p className="muted">{words.nothingFound}</p>}
+      {found.value && !matches.length && <p className={css.texts.muted}>{words.nothingFound}</p>}
       <ul className={styles.tree}>
         {matches.map((match) => (
           <li key={`${match.path}:${match.line}`}>
@@ -202,7 +203,7 @@ function Results(props: {
           </li>
         ))}
       </ul>
-      {found.value?.cut && <p className="muted">{words.moreFound}</p>}
+      {found.value?.cut && <p className={css.texts.muted}>{words.moreFound}</p>}
     </>
   );
 }
@@ -239,16 +240,20 @@ function Viewer(props: {
   return (
     <section className={styles.pane} aria-label={path}>
       <header className={styles.paneHead}>
-        <button type="button" className={`ghost small ${styles.toList}`} onClick={props.onBack}>
+        <button
+          type="button"
+          className={`${css.button.ghost} ${css.button.small} ${styles.toList}`}
+          onClick={props.onBack}
+        >
           {words.toList}
         </button>
         <h2>
           <Marked text={path} code />
         </h2>
-        <span className="spread" />
+        <span className={css.layout.spread} />
         <Select
           label={words.editor}
-          className="small ghost"
+          className={`${css.button.small} ${css.button.ghost}`}
           value={chosen}
           options={EDITORS.map((one) => ({ value: one, label: words.editors[one] }))}
           onChange={(value) => {
@@ -257,7 +262,7 @@ function Viewer(props: {
           }}
         />
         {link && (
-          <a className="button small" href={link}>
+          <a className={`${css.button.button} ${css.button.small}`} href={link}>
             <Icon of={SquareArrowOutUpRight} />
             {words.openInEditor}
           </a>
@@ -265,7 +270,7 @@ function Viewer(props: {
       </header>
       <ErrorText error={file.error} />
       {seen && seen.state !== "text" && !file.error && (
-        <p className="note">{words.states[seen.state] ?? seen.state}</p>
+        <p className={css.note.note}>{words.states[seen.state] ?? seen.state}</p>
       )}
       {seen?.state === "text" && !file.error && (
         <FileContent

@@ -1,6 +1,7 @@
 import { useCallback, useState } from "react";
 import { get, post, sessionPath } from "../api/http";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { Marked } from "../ui/Marked";
@@ -37,7 +38,7 @@ export function PushDialog(props: {
   return (
     <Dialog title={words.pushTitle} size="l" keepOpen onClose={props.onClose}>
       <ErrorText error={action.error || remote.error} />
-      {value?.problem && <p className="note">{value.problem}</p>}
+      {value?.problem && <p className={css.note.note}>{value.problem}</p>}
       {value?.url && value.branch && (
         <>
           <p>
@@ -47,11 +48,11 @@ export function PushDialog(props: {
             </code>
           </p>
           <Commits remote={value} />
-          <p className="hint">{words.pushRuns}</p>
-          <div className="buttons">
+          <p className={css.texts.hint}>{words.pushRuns}</p>
+          <div className={css.layout.buttons}>
             <button
               type="button"
-              className="primary"
+              className={css.button.primary}
               disabled={action.busy || Boolean(value.problem) || !value.commits?.length}
               onClick={push}
             >
@@ -59,7 +60,7 @@ export function PushDialog(props: {
             </button>
           </div>
           {done && (
-            <p role="status" className="note" data-tone="good">
+            <p role="status" className={css.note.note} data-tone="good">
               <Marked text={done.text} />{" "}
               {opened && (
                 <a href={opened} target="_blank" rel="noreferrer">
@@ -84,7 +85,7 @@ export function PushDialog(props: {
               }
             />
           ) : (
-            <p className="muted">{words.prNoTool}</p>
+            <p className={css.texts.muted}>{words.prNoTool}</p>
           )}
         </>
       )}
@@ -94,7 +95,7 @@ export function PushDialog(props: {
 
 function Commits({ remote }: { remote: RemoteState }) {
   const subjects = remote.commits ?? [];
-  if (!subjects.length) return <p className="muted">{words.pushNothing}</p>;
+  if (!subjects.length) return <p className={css.texts.muted}>{words.pushNothing}</p>;
   const more = subjects.length - MOST + (remote.more_commits ?? 0);
   return (
     <>
@@ -105,7 +106,7 @@ function Commits({ remote }: { remote: RemoteState }) {
             <Marked text={subject} />
           </li>
         ))}
-        {more > 0 && <li className="muted">{words.pushMore(more)}</li>}
+        {more > 0 && <li className={css.texts.muted}>{words.pushMore(more)}</li>}
       </ul>
     </>
   );
@@ -130,15 +131,15 @@ function PullRequest(props: {
         props.onOpen({ url: remote.url ?? "", title, base, body, draft });
       }}
     >
-      <label className="field">
+      <label className={css.field.field}>
         {words.prTitle}
         <input value={title} onChange={(event) => setTitle(event.target.value)} />
       </label>
-      <label className="field">
+      <label className={css.field.field}>
         {words.prBase}
         <input value={base} onChange={(event) => setBase(event.target.value)} />
       </label>
-      <label className="field">
+      <label className={css.field.field}>
         {words.prBody}
         <textarea rows={4} value={body} onChange={(event) => setBody(event.target.value)} />
       </label>
@@ -150,8 +151,8 @@ function PullRequest(props: {
         />
         {words.prDraft}
       </label>
-      <p className="hint">{words.prRuns(remote.tool ?? "", remote.repository ?? "")}</p>
-      <div className="buttons">
+      <p className={css.texts.hint}>{words.prRuns(remote.tool ?? "", remote.repository ?? "")}</p>
+      <div className={css.layout.buttons}>
         <button type="submit" disabled={props.busy || !title.trim() || !base.trim()}>
           {words.prOpen}
         </button>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { post, sessionPath } from "../api/http";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { Marked } from "../ui/Marked";
@@ -42,7 +43,7 @@ export function Settle(props: {
         <button
           key={one}
           type="button"
-          className={one === "merge" ? "small" : "small ghost"}
+          className={one === "merge" ? css.button.small : `${css.button.small} ${css.button.ghost}`}
           disabled={action.busy}
           onClick={() => preview(one)}
         >
@@ -62,7 +63,7 @@ export function Settle(props: {
               </button>
               <button
                 type="button"
-                className={asked.action === "discard" ? "danger" : "primary"}
+                className={asked.action === "discard" ? css.button.danger : css.button.primary}
                 disabled={action.busy || (needsMessage && !message.trim())}
                 onClick={() => settle(asked.action)}
               >
@@ -75,7 +76,7 @@ export function Settle(props: {
             <Marked text={asked.text} />
           </p>
           {needsMessage && (
-            <label className="field">
+            <label className={css.field.field}>
               {words.settleMessage}
               <textarea
                 rows={2}

@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Answer, Ask } from "../api/types";
 import { store } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { takeFocus } from "../ui/focus";
 import { undoSeconds } from "../ui/preferences";
 import { useEscape } from "../ui/useEscape";
@@ -28,7 +29,7 @@ export function BulkBar(props: {
       <p role="status">{words.selected(count)}</p>
       {denying ? (
         <>
-          <label className="field">
+          <label className={css.field.field}>
             {words.reason}
             <textarea
               ref={takeFocus}
@@ -37,10 +38,10 @@ export function BulkBar(props: {
               onChange={(event) => setReason(event.target.value)}
             />
           </label>
-          <div className="buttons">
+          <div className={css.layout.buttons}>
             <button
               type="button"
-              className="danger"
+              className={css.button.danger}
               onClick={() => answerAll({ answer: "deny", message: reason, stop: false })}
             >
               {words.deny(count)}
@@ -51,15 +52,15 @@ export function BulkBar(props: {
           </div>
         </>
       ) : (
-        <div className="buttons">
+        <div className={css.layout.buttons}>
           <button
             type="button"
-            className="primary"
+            className={css.button.primary}
             onClick={() => answerAll({ answer: "allow", scope: "once" })}
           >
             {words.allow(count)}
           </button>
-          <button type="button" className="danger" onClick={() => setDenying(true)}>
+          <button type="button" className={css.button.danger} onClick={() => setDenying(true)}>
             {words.denyWith(count)}
           </button>
           <button type="button" onClick={props.onDone}>

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { type MouseEvent, useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import type { Ask, Session } from "../api/types";
 import { AskCard } from "../asks/AskCard";
@@ -6,9 +6,11 @@ import { guard, isField } from "../asks/keyGuard";
 import { askTitle } from "../asks/request";
 import { jumpReached, useJumpTarget } from "../session/jumpToAsk";
 import { WorkingDirectory } from "../session/relativePath";
+import { SESSION_LIST } from "../sessions/listId";
 import { folderOf, nameOf, projectOf } from "../state/sessions";
 import { useAppState, useRights } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
@@ -32,6 +34,9 @@ export default function Inbox() {
   return (
     <section className={styles.inbox} aria-label={text.inbox.title} ref={place}>
       <h1 tabIndex={-1}>{text.inbox.heading(asks.length)}</h1>
+      <a className={styles.toList} href={`#${SESSION_LIST}`} onClick={goToList}>
+        {text.inbox.toSessions(sessions.size)}
+      </a>
       <ol>
         {asks.map((ask) => (
           <li key={ask.opened.ask}>
@@ -52,6 +57,14 @@ export default function Inbox() {
   );
 }
 
+/** On a phone the list is below all questions: it is one tap away. */
+function goToList(event: MouseEvent): void {
+  event.preventDefault();
+  const list = document.getElementById(SESSION_LIST);
+  list?.scrollIntoView({ block: "start" });
+  list?.focus({ preventScroll: true });
+}
+
 function Question(props: {
   ask: Ask;
   session: Session | undefined;
@@ -67,7 +80,7 @@ function Question(props: {
         {(props.selectable || props.selected) && (
           <label>
             <input type="checkbox" checked={props.selected} onChange={props.onSelect} />
-            <span className="visually-hidden">
+            <span className={css.texts.visuallyHidden}>
               {text.inbox.select(withMarks(askTitle(ask.opened)))}
             </span>
           </label>
@@ -75,7 +88,7 @@ function Question(props: {
         <Link href={`/s/${encodeURIComponent(ask.session)}`}>
           <Marked text={session ? nameOf(session) : ask.session} />
         </Link>
-        <span className="path" title={withMarks(project)}>
+        <span className={`${css.texts.path} ${styles.path}`} title={withMarks(project)}>
           <Marked text={project} code />
         </span>
       </header>

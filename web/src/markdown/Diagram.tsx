@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { CodeBlock } from "../session/CodeBlock";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { drawDiagram } from "./drawDiagram";
 import styles from "./markdown.module.css";
 
@@ -32,12 +33,16 @@ export function Diagram({ source }: { source: string }) {
     return (
       <>
         <CodeBlock code={source} language="mermaid" />
-        <p className="muted" role="status">
+        <p className={css.texts.muted} role="status">
           {!known && text.markdown.drawing}
           {known && !known.picture && text.markdown.diagramFailed}
         </p>
         {known?.picture && (
-          <button type="button" className="ghost small" onClick={() => setAsSource(false)}>
+          <button
+            type="button"
+            className={`${css.button.ghost} ${css.button.small}`}
+            onClick={() => setAsSource(false)}
+          >
             {text.markdown.showDiagram}
           </button>
         )}
@@ -48,7 +53,11 @@ export function Diagram({ source }: { source: string }) {
     <figure className={styles.diagram}>
       <img src={known.picture} alt={`${text.markdown.diagram}: ${source.slice(0, 200)}`} />
       <figcaption>
-        <button type="button" className="ghost small" onClick={() => setAsSource(true)}>
+        <button
+          type="button"
+          className={`${css.button.ghost} ${css.button.small}`}
+          onClick={() => setAsSource(true)}
+        >
           {text.markdown.showSource}
         </button>
       </figcaption>

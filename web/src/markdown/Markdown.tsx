@@ -13,6 +13,7 @@ import { Link } from "wouter";
 import { CodeBlock } from "../session/CodeBlock";
 import { OpenSession, WorkingDirectory } from "../session/relativePath";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Marked } from "../ui/Marked";
 import { type Block, finishing, grow, NO_SESSIONS, type Parsed, sliced } from "./blocks";
 import { Diagram, LONGEST_DIAGRAM } from "./Diagram";
@@ -132,15 +133,15 @@ function drawn(node: Nodes, depth: number): ReactNode {
       return <Maths source={node.value} display={node.display} />;
     case "link":
       return (
-        <Away to={node.url} title={node.title} text={plain(node)}>
+        <TextLink to={node.url} title={node.title} text={plain(node)}>
           {all(node.children, below)}
-        </Away>
+        </TextLink>
       );
     case "image":
       return (
-        <Away to={node.url} title={node.title} text={node.alt ?? ""}>
+        <TextLink to={node.url} title={node.title} text={node.alt ?? ""}>
           {node.alt ? <Words text={node.alt} /> : SAFE.test(node.url) ? text.markdown.picture : ""}
-        </Away>
+        </TextLink>
       );
     case "blockquote":
       return <blockquote>{all(node.children, below)}</blockquote>;
@@ -247,7 +248,7 @@ function otherHost(text: string, to: string): string | undefined {
   }
 }
 
-interface AwayProps {
+interface TextLinkProps {
   to: string;
   title?: string | null | undefined;
   /** The text of the link. */
@@ -255,7 +256,7 @@ interface AwayProps {
   children: ReactNode;
 }
 
-function Away(props: AwayProps) {
+function TextLink(props: TextLinkProps) {
   const { to, children } = props;
   const other = otherHost(props.text, to);
   const hidden = <Hidden text={[to, props.title].filter(Boolean).join(" ")} />;
@@ -315,7 +316,9 @@ function Check({ done }: { done: boolean }) {
   return (
     <>
       <span aria-hidden="true">{done ? "✓" : "○"}</span>
-      <span className="visually-hidden">{done ? text.markdown.done : text.markdown.toDo}</span>{" "}
+      <span className={css.texts.visuallyHidden}>
+        {done ? text.markdown.done : text.markdown.toDo}
+      </span>{" "}
     </>
   );
 }
@@ -324,7 +327,7 @@ function Cells({ table, depth }: { table: Table; depth: number }) {
   const [head, ...rows] = table.children;
   const place = (index: number) => ({ textAlign: table.align?.[index] ?? undefined });
   return (
-    <div className="table-wrap" tabIndex={0}>
+    <div className={css.table.wrap} data-scrolls="" tabIndex={0}>
       <table>
         <thead>
           <tr>

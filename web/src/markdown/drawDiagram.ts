@@ -1,6 +1,7 @@
 // Diagrams are drawn in a frame without an origin, and shown as a picture. The source is an agent's: in
 // the frame it can reach nothing, in a picture nothing acts, and a frame that takes too long is removed.
 
+import { text } from "../text";
 import styles from "./markdown.module.css";
 
 /** Letters of a diagram that is drawn. */
@@ -37,10 +38,10 @@ async function inFrame(source: string, dark: boolean): Promise<string> {
         // The frame has no origin that could be named; only this document is in it.
         if (said.ready === true) frame.contentWindow?.postMessage({ source, dark }, "*");
         else if (typeof said.svg === "string") done(said.svg);
-        else failed(new Error("it is no diagram"));
+        else failed(new Error(text.markdown.noDiagram));
       };
       window.addEventListener("message", heard, { signal: stop.signal });
-      const timer = setTimeout(() => failed(new Error("it took too long")), LONGEST_TIME);
+      const timer = setTimeout(() => failed(new Error(text.markdown.tooSlow)), LONGEST_TIME);
       stop.signal.addEventListener("abort", () => clearTimeout(timer));
       document.body.append(frame);
     });
@@ -52,7 +53,7 @@ async function inFrame(source: string, dark: boolean): Promise<string> {
 
 /** Nothing acts in a picture: it runs no script, and loads nothing. The frame has cleaned it before. */
 function pictureOf(svg: string): string {
-  if (svg.length > LONGEST_PICTURE) throw new Error("it is too large");
-  if (!svg.startsWith("<svg")) throw new Error("it is no picture");
+  if (svg.length > LONGEST_PICTURE) throw new Error(text.markdown.tooLarge);
+  if (!svg.startsWith("<svg")) throw new Error(text.markdown.noPicture);
   return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
 }

@@ -1,14 +1,17 @@
 import { useCallback, useMemo } from "react";
-import { Link, useSearch } from "wouter";
+import { Link, useLocation, useSearch } from "wouter";
 import { get, sessionPath } from "../api/http";
 import type { components } from "../api/schema";
 import type { Session, Stored } from "../api/types";
 import { Markdown } from "../markdown/Markdown";
-import { nameOf } from "../state/sessions";
+import { comparePath } from "../rewind/Checkpoints";
+import { nameOf, projectOf, type Sessions } from "../state/sessions";
 import { useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
-import { cost, duration, plural, tokens } from "../ui/format";
+import { cost, duration, tokens } from "../ui/format";
+import { Marked } from "../ui/Marked";
 import { PageHead } from "../ui/PageHead";
 import { SessionBadge } from "../ui/StateBadge";
 import { useQuery } from "../ui/useQuery";
@@ -33,16 +36,16 @@ export default function Compare() {
   const found = ids.flatMap((id) => sessions.get(id) ?? []);
   const least = found.length > 1 ? Math.min(...found.map((one) => one.cost_usd)) : -1;
   return (
-    <div className="page" data-wide>
+    <div className={css.layout.page} data-wide>
       <PageHead title={words.compare} />
-      {!ids.length && <p>{words.compareEmpty}</p>}
+      <Picker chosen={ids} sessions={sessions} />
       <div className={styles.columns}>
         {ids.map((id) => {
           const session = sessions.get(id);
           return session ? (
             <Column key={id} session={session} cheapest={session.cost_usd === least} />
           ) : (
-            <article key={id} className="card">
+            <article key={id} className={css.card.card}>
               <p>{words.missing}</p>
             </article>
           );
@@ -52,14 +55,64 @@ export default function Compare() {
   );
 }
 
+/** Chooses the sessions. It is open until two are chosen. */
+function Picker({ chosen, sessions }: { chosen: readonly string[]; sessions: Sessions }) {
+  const [, go] = useLocation();
+  const [first, second] = chosen;
+  const choose = (next: readonly string[]): void =>
+    go(`/compare?${next.map((id) => `s=${encodeURIComponent(id)}`).join("&")}`, { replace: true });
+  return (
+    <>
+      <details className={styles.picker} open={chosen.length < 2}>
+        <summary>{words.chooseSessions}</summary>
+        <ul>
+          {[...sessions.values()].map((one) => (
+            <li key={one.session}>
+              <label>
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(one.session)}
+                  disabled={chosen.length >= MOST && !chosen.includes(one.session)}
+                  onChange={(event) =>
+                    choose(
+                      event.target.checked
+                        ? [...chosen, one.session]
+                        : chosen.filter((id) => id !== one.session),
+                    )
+                  }
+                />
+                <span>
+                  <Marked text={nameOf(one)} />{" "}
+                  <span className={css.texts.muted}>
+                    <Marked text={projectOf(one)} code />
+                  </span>
+                </span>
+              </label>
+            </li>
+          ))}
+        </ul>
+      </details>
+      {first !== undefined && second !== undefined && chosen.length === 2 && (
+        <p>
+          <Link className={css.button.button} href={comparePath(first, second)}>
+            {words.compareChanges}
+          </Link>
+        </p>
+      )}
+    </>
+  );
+}
+
 function Column({ session, cheapest }: { session: Session; cheapest: boolean }) {
   const id = session.session;
   const ended = session.last_turn?.at ?? 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: another turn has another answer
   const answer = useQuery(useCallback(() => lastAnswer(id, session.head), [id, ended]));
+  // A worktree that is being made has no changes yet, and the hub refuses to look for them.
+  const made = session.directory !== null && session.directory !== undefined;
   const changes = useQuery(
     // biome-ignore lint/correctness/useExhaustiveDependencies: a turn may change files
-    useCallback(() => get<Changes>(sessionPath(id, "/diff"), { text_limit: 0 }), [id, ended]),
+    useCallback(async () => (made ? changesOf(id) : undefined), [id, ended, made]),
   );
   const href = `/s/${encodeURIComponent(id)}`;
   const facts: [string, string][] = [
@@ -77,7 +130,7 @@ function Column({ session, cheapest }: { session: Session; cheapest: boolean }) 
     [words.changes, changesText(changes.value, changes.error)],
   ];
   return (
-    <article className={`card ${styles.column}`} aria-label={nameOf(session)}>
+    <article className={`${css.card.card} ${styles.column}`} aria-label={nameOf(session)}>
       <header>
         <h2>
           <Link href={href}>{nameOf(session)}</Link>
@@ -92,11 +145,11 @@ function Column({ session, cheapest }: { session: Session; cheapest: boolean }) 
           </div>
         ))}
       </dl>
-      <div className="buttons">
-        <Link className="button" href={href}>
+      <div className={css.layout.buttons}>
+        <Link className={css.button.button} href={href}>
           {words.openSession}
         </Link>
-        <Link className="button" href={`${href}?panel=files`}>
+        <Link className={css.button.button} href={`${href}?panel=files`}>
           {words.seeChanges}
         </Link>
       </div>
@@ -108,19 +161,22 @@ function Column({ session, cheapest }: { session: Session; cheapest: boolean }) 
             <Markdown text={answer.value} />
           </div>
         ) : (
-          !answer.loading && <p className="muted">{words.noAnswer}</p>
+          !answer.loading && <p className={css.texts.muted}>{words.noAnswer}</p>
         )}
       </section>
     </article>
   );
 }
 
+const changesOf = (session: string): Promise<Changes> =>
+  get<Changes>(sessionPath(session, "/diff"), { text_limit: 0 });
+
 function changesText(found: Changes | undefined, error: string): string {
   if (error) return words.noRepository;
   if (!found) return text.common.loading;
   const files = found.files ?? [];
   if (!files.length) return words.noChanges;
-  return `${plural(files.length, words.files)} · +${found.added} −${found.removed}`;
+  return words.changed(files.length, found.added ?? 0, found.removed ?? 0);
 }
 
 /** What the agent said at the end of its last turn; empty if it has not ended one lately. */

@@ -1,6 +1,7 @@
 import { useCallback } from "react";
 import { store } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { tokens } from "../ui/format";
 import { useQuery } from "../ui/useQuery";
@@ -31,10 +32,15 @@ export function Context({ session }: PanelProps) {
   const most = Math.max(1, value?.maxTokens ?? 1);
   return (
     <>
-      <div className="buttons">
+      <div className={css.layout.buttons}>
         <h2>{text.session.context.title}</h2>
-        <span className="spread" />
-        <button type="button" className="small" onClick={usage.reload} disabled={usage.loading}>
+        <span className={css.layout.spread} />
+        <button
+          type="button"
+          className={css.button.small}
+          onClick={usage.reload}
+          disabled={usage.loading}
+        >
           {text.session.context.refresh}
         </button>
       </div>
@@ -42,7 +48,7 @@ export function Context({ session }: PanelProps) {
       {value && (
         <>
           <p>
-            {text.session.context.sum(value.totalTokens ?? 0, value.maxTokens ?? 0)}
+            {text.session.context.sum(tokens(value.totalTokens ?? 0), tokens(value.maxTokens ?? 0))}
             {value.percentage !== undefined && ` · ${Math.round(value.percentage)} %`}
           </p>
           <div className={styles.stack} role="img" aria-label={text.session.context.picture}>
@@ -71,7 +77,7 @@ export function Context({ session }: PanelProps) {
                     />{" "}
                     {one.name}
                   </td>
-                  <td className="number">{tokens(one.tokens)}</td>
+                  <td className={css.texts.number}>{tokens(one.tokens)}</td>
                 </tr>
               ))}
             </tbody>

@@ -5,6 +5,7 @@ import { useRelativePath } from "../session/relativePath";
 import type { Entry, Story } from "../state/story";
 import { appliedEdits, type FileEdit } from "../state/tools";
 import { text } from "../text";
+import { css } from "../ui/css";
 import type { PanelProps } from "./Panel";
 
 /** The edits that were made in a session, by file, in their order. */
@@ -33,7 +34,9 @@ export function Files({ session, opened }: PanelProps) {
         <Edited key={path} path={path} edits={edits} />
       ))}
       {!files.length && (
-        <p className="muted">{opened.older ? text.changes.noEditsLoaded : text.changes.noEdits}</p>
+        <p className={css.texts.muted}>
+          {opened.older ? text.changes.noEditsLoaded : text.changes.noEdits}
+        </p>
       )}
     </>
   );
@@ -44,7 +47,8 @@ function Edited({ path, edits }: { path: string; edits: FileEdit[] }) {
   return (
     <details>
       <summary title={path}>
-        <code>{short}</code> <span className="muted">{text.changes.edits(edits.length)}</span>
+        <code>{short}</code>{" "}
+        <span className={css.texts.muted}>{text.changes.edits(edits.length)}</span>
       </summary>
       {edits.map((edit, index) => (
         <Diff key={index} edit={edit} />

@@ -5,6 +5,7 @@ import type { components } from "../api/schema";
 import { Markdown } from "../markdown/Markdown";
 import { useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
 import { cost, moment } from "../ui/format";
@@ -30,9 +31,14 @@ export default function Loops() {
   const found = useQuery(useCallback(() => get<{ loops: Loop[] }>("/api/loops"), []));
   const loops = found.value?.loops ?? [];
   return (
-    <div className="page">
+    <div className={css.layout.page}>
       <PageHead title={words.title}>
-        <button type="button" className="small" onClick={found.reload} disabled={found.loading}>
+        <button
+          type="button"
+          className={css.button.small}
+          onClick={found.reload}
+          disabled={found.loading}
+        >
           <Icon of={RotateCw} size={14} />
           {words.reload}
         </button>
@@ -47,7 +53,7 @@ export default function Loops() {
         </Empty>
       )}
       {loops.length > 0 && (
-        <p className="hint">
+        <p className={css.texts.hint}>
           {words.start} <code>{words.startCommand}</code>
         </p>
       )}
@@ -65,17 +71,17 @@ function Card({ loop, onChange }: { loop: Loop; onChange: () => void }) {
       .then((done) => done && onChange());
   };
   return (
-    <section className="card" aria-label={loop.title}>
-      <div className="buttons">
+    <section className={css.card.card} aria-label={loop.title}>
+      <div className={css.layout.buttons}>
         <strong>
           <Marked text={loop.title} />
         </strong>
-        <span className="badge" data-tone={loop.done ? "good" : TONES[loop.state]}>
-          <span className="dot" aria-hidden="true" />
+        <span className={css.badge.badge} data-tone={loop.done ? "good" : TONES[loop.state]}>
+          <span className={css.badge.dot} aria-hidden="true" />
           {loop.done ? words.done : words.states[loop.state]}
         </span>
       </div>
-      <p className="muted">
+      <p className={css.texts.muted}>
         {words.turns(loop.turns, loop.most_turns)} · {cost(loop.cost_usd)} ·{" "}
         {moment(loop.created * 1000)}
         {loop.by && ` · ${loop.by}`}
@@ -85,7 +91,7 @@ function Card({ loop, onChange }: { loop: Loop; onChange: () => void }) {
           <Marked text={loop.text} />
         </p>
       )}
-      <div className="buttons">
+      <div className={css.layout.buttons}>
         {maySteer && loop.state !== "stopped" && loop.state !== "cut_off" && (
           <>
             {loop.state === "paused" ? (

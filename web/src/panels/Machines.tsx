@@ -1,11 +1,12 @@
 import { Server } from "lucide-react";
 import { useCallback } from "react";
 import { get } from "../api/http";
-import type { Machine } from "../api/types";
+import type { Machine, MachineList } from "../api/types";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
-import { moment } from "../ui/format";
+import { bytes, moment } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
 import { useQuery } from "../ui/useQuery";
 
@@ -13,22 +14,26 @@ const words = text.machines;
 
 /** The machines that run agents. */
 export default function Machines() {
-  const found = useQuery(useCallback(() => get<{ machines: Machine[] }>("/api/machines"), []));
+  const found = useQuery(useCallback(() => get<MachineList>("/api/machines"), []));
   const machines = found.value?.machines ?? [];
+  const alarms = found.value?.alarms ?? [];
   return (
-    <div className="page">
+    <div className={css.layout.page}>
       <PageHead title={words.title} />
       <ErrorText error={found.error} />
+      {alarms.map((alarm) => (
+        <ErrorText key={alarm.hub + alarm.code} error={words.alarms[alarm.code](alarm.hub)} />
+      ))}
       {machines.map((machine) => (
-        <section key={machine.name} className="card">
-          <div className="buttons">
+        <section key={machine.name} className={css.card.card}>
+          <div className={css.layout.buttons}>
             <strong>{machine.name}</strong>
-            <span className="badge" data-tone={machine.connected ? "good" : "bad"}>
-              <span className="dot" aria-hidden="true" />
+            <span className={css.badge.badge} data-tone={machine.connected ? "good" : "bad"}>
+              <span className={css.badge.dot} aria-hidden="true" />
               {machine.connected ? words.connected : words.notConnected}
             </span>
           </div>
-          <p className="muted">{factsOf(machine).join(" · ")}</p>
+          <p className={css.texts.muted}>{factsOf(machine).join(" · ")}</p>
         </section>
       ))}
       {!machines.length && !found.loading && !found.error && (
@@ -36,7 +41,7 @@ export default function Machines() {
           {words.noneHint}
         </Empty>
       )}
-      <p className="hint">
+      <p className={css.texts.hint}>
         {words.add} <code>{words.addCommand}</code>
       </p>
     </div>
@@ -48,7 +53,7 @@ function factsOf(machine: Machine): string[] {
   return [
     words.agents(machine.runs ?? 0),
     version ? words.runner(version) : "",
-    memory ? words.free(Math.round(memory / 2 ** 20)) : "",
+    memory ? words.free(bytes(memory)) : "",
     load === undefined || load === null ? "" : words.load(load.toFixed(1)),
     since ? words.since(moment(since)) : "",
   ].filter(Boolean);

@@ -4,6 +4,7 @@ import { isObject } from "../state/contentBlocks";
 import { lookup } from "../state/lookup";
 import { store, useRights } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { useAction } from "../ui/useAction";
 import { useQuery } from "../ui/useQuery";
@@ -47,34 +48,40 @@ export function Mcp({ session }: PanelProps) {
     <>
       <h2>{text.session.mcp.title}</h2>
       <ErrorText error={status.error || action.error} />
-      {!servers.length && !status.loading && <p className="muted">{text.session.mcp.none}</p>}
+      {!servers.length && !status.loading && (
+        <p className={css.texts.muted}>{text.session.mcp.none}</p>
+      )}
       {servers.map((server) => (
-        <section key={server.name} className="card">
-          <div className="buttons">
+        <section key={server.name} className={css.card.card}>
+          <div className={css.layout.buttons}>
             <strong>{server.name}</strong>
-            <span className="badge" data-tone={server.status === "connected" ? "good" : "bad"}>
-              <span className="dot" aria-hidden="true" />
+            <span
+              className={css.badge.badge}
+              data-tone={server.status === "connected" ? "good" : "bad"}
+            >
+              <span className={css.badge.dot} aria-hidden="true" />
               {lookup(text.session.mcp.statuses, server.status) ?? server.status}
             </span>
           </div>
-          {server.error && <p className="error">{server.error}</p>}
+          {server.error && <p className={css.texts.error}>{server.error}</p>}
           {server.tools && (
             <details>
               <summary>{text.session.mcp.tools(server.tools.length)}</summary>
               <ul>
                 {server.tools.map((tool) => (
                   <li key={tool.name}>
-                    <code>{tool.name}</code> <span className="muted">{tool.description}</span>
+                    <code>{tool.name}</code>{" "}
+                    <span className={css.texts.muted}>{tool.description}</span>
                   </li>
                 ))}
               </ul>
             </details>
           )}
           {rights.includes("manage") && (
-            <div className="buttons">
+            <div className={css.layout.buttons}>
               <button
                 type="button"
-                className="small"
+                className={css.button.small}
                 onClick={() =>
                   void control({
                     subtype: "mcp_toggle",
@@ -87,7 +94,7 @@ export function Mcp({ session }: PanelProps) {
               </button>
               <button
                 type="button"
-                className="small"
+                className={css.button.small}
                 onClick={() => void control({ subtype: "mcp_reconnect", serverName: server.name })}
               >
                 {text.session.mcp.reconnect}

@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from "react";
 import { store } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { useAction } from "../ui/useAction";
 import { serverConfig } from "./mcpServer";
@@ -39,11 +40,11 @@ export function McpAdd(props: {
     <details>
       <summary>{text.session.mcp.add}</summary>
       <form onSubmit={submit}>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{text.session.mcp.serverName}</span>
           <input name="name" autoComplete="off" />
         </label>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{text.session.mcp.kind}</span>
           <select value={kind} onChange={(event) => setKind(event.target.value)}>
             {Object.entries(text.session.mcp.kinds).map(([value, label]) => (
@@ -53,12 +54,12 @@ export function McpAdd(props: {
             ))}
           </select>
         </label>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{kind === "stdio" ? text.session.mcp.command : text.session.mcp.url}</span>
           <input name="place" autoComplete="off" spellCheck={false} />
         </label>
-        <p className="muted">{text.session.mcp.addHint}</p>
-        <button type="submit" className="small" disabled={action.busy}>
+        <p className={css.texts.muted}>{text.session.mcp.addHint}</p>
+        <button type="submit" className={css.button.small} disabled={action.busy}>
           {text.session.mcp.addNow}
         </button>
         <ErrorText error={wrong || action.error} />

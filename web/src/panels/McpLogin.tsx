@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from "react";
 import { store } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { useAction } from "../ui/useAction";
 
@@ -43,30 +44,35 @@ export function McpLogin(props: {
   return (
     <>
       {props.status === "needs-auth" ? (
-        <button type="button" className="small" disabled={action.busy} onClick={begin}>
+        <button type="button" className={css.button.small} disabled={action.busy} onClick={begin}>
           {text.session.mcp.logIn}
         </button>
       ) : (
         props.status === "connected" && (
-          <button type="button" className="small" disabled={action.busy} onClick={logOut}>
+          <button
+            type="button"
+            className={css.button.small}
+            disabled={action.busy}
+            onClick={logOut}
+          >
             {text.session.mcp.logOut}
           </button>
         )
       )}
-      {login && !url && <p className="muted">{text.session.mcp.noLogin}</p>}
+      {login && !url && <p className={css.texts.muted}>{text.session.mcp.noLogin}</p>}
       {url && (
         <form onSubmit={finish}>
           <p>
             <a href={url} target="_blank" rel="noopener noreferrer nofollow" title={url}>
               {text.session.mcp.goTo}
             </a>{" "}
-            <span className="muted">{new URL(url).host}</span>
+            <span className={css.texts.muted}>{new URL(url).host}</span>
           </p>
-          <label className="field">
+          <label className={css.field.field}>
             <span>{text.session.mcp.callback}</span>
             <input name="url" type="url" autoComplete="off" />
           </label>
-          <button type="submit" className="small" disabled={action.busy}>
+          <button type="submit" className={css.button.small} disabled={action.busy}>
             {text.session.mcp.finish}
           </button>
         </form>

@@ -13,6 +13,7 @@ import type { components } from "../api/schema";
 import { lookup } from "../state/lookup";
 import { useRights } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
 import { moment } from "../ui/format";
@@ -51,7 +52,7 @@ export default function Policy() {
   const view = useQuery(useCallback(() => get<View>("/api/policy"), []));
   const files = view.value?.files.map((file) => file.name) ?? [];
   return (
-    <div className="page">
+    <div className={css.layout.page}>
       <PageHead title={words.title} />
       <Tabs
         label={words.parts}
@@ -84,7 +85,7 @@ function Rules({ view, reload }: { view: View; reload: () => void }) {
           {words.noneHint} <code>{words.noneCommand}</code>
         </Empty>
       )}
-      <p className="muted">{words.names(view.names.join(", "))}</p>
+      <p className={css.texts.muted}>{words.names(view.names.join(", "))}</p>
       <Grants grants={view.grants} flaw={view.grants_flaw} reload={reload} />
     </>
   );
@@ -97,20 +98,20 @@ function Source({ file }: { file: File }) {
     file.since ? words.since(moment(file.since)) : "",
   ];
   return (
-    <section className="card" aria-label={file.name}>
-      <div className="buttons">
+    <section className={css.card.card} aria-label={file.name}>
+      <div className={css.layout.buttons}>
         <h2>{file.name}</h2>
-        <span className="badge" data-tone={file.flaws?.length ? "bad" : "good"}>
-          <span className="dot" aria-hidden="true" />
+        <span className={css.badge.badge} data-tone={file.flaws?.length ? "bad" : "good"}>
+          <span className={css.badge.dot} aria-hidden="true" />
           {lookup(words.inForce, file.in_force) ?? file.in_force}
         </span>
       </div>
-      <p className="muted">
+      <p className={css.texts.muted}>
         <code>{file.path}</code>
       </p>
       <p>{facts.filter(Boolean).join(" · ")}</p>
       {file.flaws?.map((flaw) => (
-        <p key={`${flaw.line}:${flaw.text}`} className="error">
+        <p key={`${flaw.line}:${flaw.text}`} className={css.texts.error}>
           {words.flaw(flaw.line, flaw.text)}
         </p>
       ))}

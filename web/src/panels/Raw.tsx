@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { store } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { clock } from "../ui/format";
 import type { PanelProps } from "./Panel";
 
@@ -17,7 +18,7 @@ export function Raw({ session }: PanelProps) {
     .reverse();
   return (
     <>
-      <label className="field">
+      <label className={css.field.field}>
         <span>{text.session.raw.kind}</span>
         <select value={kind} onChange={(event) => setKind(event.target.value)}>
           <option value="">{text.session.raw.all}</option>
@@ -26,14 +27,16 @@ export function Raw({ session }: PanelProps) {
           ))}
         </select>
       </label>
-      <p className="muted">{text.session.raw.shown(shown.length, events.length)}</p>
+      <p className={css.texts.muted}>{text.session.raw.shown(shown.length, events.length)}</p>
       {shown.map((stored) => (
         <details key={stored.seq}>
           <summary>
             <code>{stored.seq}</code> {stored.event.kind}{" "}
-            <span className="muted">{clock(stored.at)}</span>
+            <span className={css.texts.muted}>{clock(stored.at)}</span>
           </summary>
-          <pre className="raw">{JSON.stringify(stored.event, null, 2).slice(0, 20_000)}</pre>
+          <pre className={css.card.raw}>
+            {JSON.stringify(stored.event, null, 2).slice(0, 20_000)}
+          </pre>
         </details>
       ))}
     </>

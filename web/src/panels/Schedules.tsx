@@ -6,6 +6,7 @@ import type { components } from "../api/schema";
 import { lookup } from "../state/lookup";
 import { useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
 import { cost, moment } from "../ui/format";
@@ -26,9 +27,14 @@ export default function Schedules() {
   const found = useQuery(useCallback(() => get<{ schedules: Schedule[] }>("/api/schedules"), []));
   const schedules = found.value?.schedules ?? [];
   return (
-    <div className="page">
+    <div className={css.layout.page}>
       <PageHead title={words.title}>
-        <button type="button" className="small" onClick={found.reload} disabled={found.loading}>
+        <button
+          type="button"
+          className={css.button.small}
+          onClick={found.reload}
+          disabled={found.loading}
+        >
           <Icon of={RotateCw} size={14} />
           {words.reload}
         </button>
@@ -43,7 +49,7 @@ export default function Schedules() {
         </Empty>
       )}
       {schedules.length > 0 && (
-        <p className="hint">
+        <p className={css.texts.hint}>
           {words.add} <code>{words.addCommand}</code> {words.orConfigure}
         </p>
       )}
@@ -64,21 +70,21 @@ function Card({ schedule, onChange }: { schedule: Schedule; onChange: () => void
   };
   const last = schedule.last;
   return (
-    <section className="card" aria-label={schedule.name}>
-      <div className="buttons">
+    <section className={css.card.card} aria-label={schedule.name}>
+      <div className={css.layout.buttons}>
         <strong>{schedule.name}</strong>
         <span
-          className="badge"
+          className={css.badge.badge}
           data-tone={schedule.paused ? "wait" : schedule.running ? "work" : "good"}
         >
-          <span className="dot" aria-hidden="true" />
+          <span className={css.badge.dot} aria-hidden="true" />
           {schedule.paused ? words.paused : schedule.running ? words.running : words.on}
         </span>
       </div>
       <p>
         {when(schedule)} · {words.next(next(schedule))}
       </p>
-      <p className="muted">
+      <p className={css.texts.muted}>
         <Marked text={schedule.project ?? schedule.directory ?? ""} />
         {schedule.loop && ` · ${words.loop}`} · {schedule.owner}
         {schedule.source === "config" && ` · ${words.configured}`}
@@ -87,7 +93,7 @@ function Card({ schedule, onChange }: { schedule: Schedule; onChange: () => void
       <p>
         {words.last} {last ? <Result firing={last} /> : words.never}
       </p>
-      <div className="buttons">
+      <div className={css.layout.buttons}>
         {mayManage && schedule.kind !== "webhook" && (
           <button type="button" disabled={action.busy} onClick={() => control("run")}>
             {words.run}
@@ -125,7 +131,7 @@ function History({ name, latest }: { name: string; latest: string }) {
   return (
     <>
       <ErrorText error={found.error} />
-      {!firings.length && !found.loading && <p className="muted">{words.nothingYet}</p>}
+      {!firings.length && !found.loading && <p className={css.texts.muted}>{words.nothingYet}</p>}
       {firings.length > 0 && (
         <Table heads={Object.values(words.heads)}>
           {firings.map((firing) => (
@@ -134,7 +140,7 @@ function History({ name, latest }: { name: string; latest: string }) {
               <td>
                 <Result firing={firing} />
               </td>
-              <td className="number">{firing.cost_usd ? cost(firing.cost_usd) : "–"}</td>
+              <td className={css.texts.number}>{firing.cost_usd ? cost(firing.cost_usd) : "–"}</td>
             </tr>
           ))}
         </Table>

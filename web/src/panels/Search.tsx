@@ -5,6 +5,7 @@ import { get } from "../api/http";
 import { nameOf } from "../state/sessions";
 import { useAppState } from "../state/store";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
 import { moment } from "../ui/format";
@@ -43,6 +44,14 @@ export function pieces(snippet: Hit["snippet"]): [string, boolean][] {
   return found;
 }
 
+/** Without the marks of Markdown around words: a hit is a few words, and not a text with a form. */
+export function withoutMarks(words: string): string {
+  return words
+    .replace(/^ {0,3}(?:#{1,6}|>) +/gm, "")
+    .replace(/\*\*|~~|`+/g, "")
+    .replace(/\[([^\]\n]*)\]\([^)\s]*\)/g, "$1");
+}
+
 /** Search over the history of all sessions. */
 export default function Search() {
   const sessions = useAppState((state) => state.sessions);
@@ -69,7 +78,7 @@ export default function Search() {
     find(query);
   };
   return (
-    <div className="page">
+    <div className={css.layout.page}>
       <PageHead title={words.title} />
       <form className={styles.form} onSubmit={submit}>
         <input
@@ -88,7 +97,7 @@ export default function Search() {
           <option value="tool">{words.kinds.tool}</option>
         </select>
         <input name="since" type="date" aria-label={words.since} />
-        <button type="submit" className="primary">
+        <button type="submit" className={css.button.primary}>
           {words.search}
         </button>
       </form>
@@ -101,14 +110,18 @@ export default function Search() {
               <Link href={`/s/${encodeURIComponent(hit.session)}?m=${hit.seq}`}>
                 {session ? nameOf(session) : hit.name || hit.session}
               </Link>
-              <span className="muted">
+              <span className={css.texts.muted}>
                 {" "}
                 {hit.kind}
                 {hit.tool && ` · ${hit.tool}`} · {moment(hit.at)}
               </span>
               <p>
                 {pieces(hit.snippet).map(([text, marked], index) =>
-                  marked ? <mark key={index}>{text}</mark> : <span key={index}>{text}</span>,
+                  marked ? (
+                    <mark key={index}>{text}</mark>
+                  ) : (
+                    <span key={index}>{withoutMarks(text)}</span>
+                  ),
                 )}
               </p>
             </li>

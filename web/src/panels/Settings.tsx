@@ -4,6 +4,7 @@ import { KeySwitch, UndoChoice } from "../asks/KeysHelp";
 import { showKeys } from "../asks/showKeys";
 import { useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { PageHead } from "../ui/PageHead";
 import { setTheme, THEMES, type Theme, theme } from "../ui/preferences";
@@ -13,6 +14,7 @@ import { Device } from "./settings/Device";
 import { Encryption } from "./settings/Encryption";
 import { HubPart } from "./settings/HubPart";
 import { Push } from "./settings/Push";
+import styles from "./settings/settings.module.css";
 
 const words = text.settings;
 
@@ -22,11 +24,11 @@ export default function Settings() {
   const [shown, setShown] = useState(theme());
   const owner = me?.role === "owner";
   return (
-    <div className="page">
+    <div className={css.layout.page}>
       <PageHead title={words.title} />
-      <section className="card">
+      <section className={css.card.card}>
         <h2>{words.browser}</h2>
-        <label className="field">
+        <label className={`${css.field.field} ${styles.narrow}`}>
           <span>{words.theme}</span>
           <select
             value={shown}
@@ -47,7 +49,7 @@ export default function Settings() {
       </section>
       {owner && <Device />}
       <Encryption />
-      <section className="card">
+      <section className={css.card.card}>
         <h2>{words.keys}</h2>
         <KeySwitch />
         <UndoChoice />
@@ -57,13 +59,13 @@ export default function Settings() {
           </button>
         </p>
       </section>
-      <section className="card">
+      <section className={css.card.card}>
         <h2>{words.you}</h2>
         <p>
           {me?.name} · {me?.role}
         </p>
-        <p className="muted">{words.follows}</p>
-        <div className="buttons">
+        <p className={css.texts.muted}>{words.follows}</p>
+        <div className={css.layout.buttons}>
           <button type="button" onClick={() => void logout().then(() => location.assign("/login"))}>
             {words.logOut}
           </button>
@@ -86,7 +88,7 @@ function TelegramCode() {
   };
   return (
     <>
-      <div className="buttons">
+      <div className={css.layout.buttons}>
         <button type="button" onClick={() => void make()}>
           {words.pairTelegram}
         </button>
@@ -94,7 +96,10 @@ function TelegramCode() {
       <ErrorText error={action.error} />
       {code && (
         <p role="status">
-          {words.sendBot} <code className="secret">{text.parts.pair(code)}</code>
+          {words.sendBot}{" "}
+          <code className={css.texts.secret} data-secret="">
+            {text.parts.pair(code)}
+          </code>
         </p>
       )}
     </>

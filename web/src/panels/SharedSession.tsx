@@ -6,6 +6,7 @@ import { Timeline } from "../session/Timeline";
 import type { OpenSession } from "../state/appState";
 import { EMPTY_STORY, foldEvents, type Story } from "../state/story";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { moment } from "../ui/format";
 import { StateBadge } from "../ui/StateBadge";
 import styles from "./shared.module.css";
@@ -60,7 +61,7 @@ export default function SharedSession() {
   }, []);
   if (!shown) {
     return (
-      <main className="empty-state">
+      <main className={css.empty.page}>
         <h1>{words.shared}</h1>
         <p role="status">{error || words.sharedLoading}</p>
       </main>
@@ -78,7 +79,7 @@ export default function SharedSession() {
       <header>
         <h1>{session.name || words.shared}</h1>
         <StateBadge state={session.state} />
-        <p className="muted">
+        <p className={css.texts.muted}>
           {session.expires ? words.sharedUntil(moment(session.expires * 1000)) : words.shared}
         </p>
         {error && <p role="alert">{error}</p>}

@@ -3,6 +3,7 @@ import { FINISHED, TaskLine, Todos } from "../session/ToolRow";
 import { store, useRights } from "../state/store";
 import type { Task } from "../state/story";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { useAction } from "../ui/useAction";
 import { useNow } from "../ui/useNow";
@@ -31,10 +32,12 @@ export function Tasks({ session, opened }: PanelProps) {
           }))}
         />
       ) : (
-        <p className="muted">{text.session.tasks.noTodos}</p>
+        <p className={css.texts.muted}>{text.session.tasks.noTodos}</p>
       )}
       <h2>{text.session.tasks.background}</h2>
-      {!running.length && !finished.length && <p className="muted">{text.session.tasks.noTasks}</p>}
+      {!running.length && !finished.length && (
+        <p className={css.texts.muted}>{text.session.tasks.noTasks}</p>
+      )}
       <ErrorText error={action.error} />
       <ul className={styles.tasks}>
         {running.map((task) => (
@@ -42,7 +45,7 @@ export function Tasks({ session, opened }: PanelProps) {
             <strong>{task.title}</strong>
             <TaskLine task={opened.story.tasks.get(task.task) ?? taskOf(task, now)} />
             {rights.includes("manage") && (
-              <button type="button" className="small" onClick={() => stop(task.task)}>
+              <button type="button" className={css.button.small} onClick={() => stop(task.task)}>
                 {text.session.tasks.stop}
               </button>
             )}

@@ -9,6 +9,7 @@ import { lookup } from "../state/lookup";
 import { nameOf } from "../state/sessions";
 import { useAppState, useRights } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { Empty } from "../ui/Empty";
 import { ErrorText } from "../ui/ErrorText";
@@ -47,7 +48,7 @@ export default function Usage() {
     measure === "cost" ? (row.used.cost_usd ?? 0) : all(row.used);
   const most = Math.max(1e-9, ...rows.map(value));
   return (
-    <div className="page">
+    <div className={css.layout.page}>
       <PageHead title={words.title}>
         <div className={styles.choices}>
           <Choice label={words.groupBy} value={by} options={words.by} onChange={setBy} />
@@ -108,7 +109,7 @@ function Spent() {
   const stopped = [...sessions.values()].filter((session) => session.budgets.length > 0);
   if (!stopped.length) return null;
   return (
-    <section className="card" aria-label={words.budgets}>
+    <section className={css.card.card} aria-label={words.budgets}>
       <h2>{words.budgets}</h2>
       <ul className={styles.spent}>
         {stopped.map((session) => (
@@ -116,9 +117,13 @@ function Spent() {
             <Link href={`/s/${encodeURIComponent(session.session)}`}>
               <Marked text={nameOf(session)} />
             </Link>
-            <span className="muted">{cost(session.cost_usd)}</span>
+            <span className={css.texts.muted}>{cost(session.cost_usd)}</span>
             {manage && (
-              <button type="button" className="small" onClick={() => setRaising(session)}>
+              <button
+                type="button"
+                className={css.button.small}
+                onClick={() => setRaising(session)}
+              >
                 {words.raise}
               </button>
             )}
@@ -176,7 +181,7 @@ function Figure({ name, value, hint }: { name: string; value: string; hint: stri
       <dt>{name}</dt>
       <dd>
         <strong>{value}</strong>
-        {hint && <span className="muted">{hint}</span>}
+        {hint && <span className={css.texts.muted}>{hint}</span>}
       </dd>
     </div>
   );
@@ -185,9 +190,9 @@ function Figure({ name, value, hint }: { name: string; value: string; hint: stri
 /** What is left of the account's limits, and when they end. */
 function Limits({ limits }: { limits: readonly Limit[] }) {
   return (
-    <section className="card" aria-label={words.limits}>
+    <section className={css.card.card} aria-label={words.limits}>
       <h2>{words.limits}</h2>
-      {!limits.length && <p className="muted">{words.noLimits}</p>}
+      {!limits.length && <p className={css.texts.muted}>{words.noLimits}</p>}
       <ul className={styles.limits}>
         {limits.map((limit) => (
           <LimitRow key={`${limit.machine}/${limit.limit}`} limit={limit} />
@@ -222,7 +227,7 @@ function LimitRow({ limit }: { limit: Limit }) {
       <span className={styles.meter} aria-hidden="true">
         <span style={{ width: `${percent}%` }} />
       </span>
-      <p className="muted">{facts.filter(Boolean).join(" · ")}</p>
+      <p className={css.texts.muted}>{facts.filter(Boolean).join(" · ")}</p>
     </li>
   );
 }
@@ -235,12 +240,12 @@ function Rows(props: { rows: readonly Row[]; by: By; value: (row: Row) => number
   };
   const heads = [words.by[props.by], ...Object.values(words.heads)];
   return (
-    <div className="table-wrap" tabIndex={0}>
+    <div className={css.table.wrap} data-scrolls="" tabIndex={0}>
       <table className={styles.table}>
         <thead>
           <tr>
             {heads.map((head, index) => (
-              <th key={head} className={index ? "number" : undefined}>
+              <th key={head} className={index ? css.texts.number : undefined}>
                 {head}
               </th>
             ))}
@@ -257,11 +262,11 @@ function Rows(props: { rows: readonly Row[]; by: By; value: (row: Row) => number
                   aria-hidden="true"
                 />
               </td>
-              <td className="number">{cost(row.used.cost_usd ?? 0)}</td>
-              <td className="number">{tokens(all(row.used))}</td>
-              <td className="number">{row.used.turns}</td>
-              <td className="number">{row.used.tool_calls}</td>
-              <td className="number">
+              <td className={css.texts.number}>{cost(row.used.cost_usd ?? 0)}</td>
+              <td className={css.texts.number}>{tokens(all(row.used))}</td>
+              <td className={css.texts.number}>{row.used.turns}</td>
+              <td className={css.texts.number}>{row.used.tool_calls}</td>
+              <td className={css.texts.number}>
                 {row.used.waiting_ms ? duration(row.used.waiting_ms) : "–"}
               </td>
             </tr>

@@ -6,6 +6,7 @@ import type { Session } from "../api/types";
 import { nameOf, type Sessions } from "../state/sessions";
 import { useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { clock, moment } from "../ui/format";
 import { Icon } from "../ui/Icon";
@@ -44,7 +45,9 @@ export function Checkpoints({ session }: { session: Session }) {
     <div className={styles.checkpoints}>
       <ErrorText error={found.error} />
       <section aria-label={words.checkpoints}>
-        <p className="hint">{found.value && !points.length ? words.none : words.checkpointsHint}</p>
+        <p className={css.texts.hint}>
+          {found.value && !points.length ? words.none : words.checkpointsHint}
+        </p>
         <ol className={styles.timeline}>
           {points.map((point) => (
             <li key={point.prompt} data-gone={point.gone || undefined}>
@@ -55,7 +58,7 @@ export function Checkpoints({ session }: { session: Session }) {
               <p>
                 <Marked text={point.text || "…"} />
               </p>
-              <span className="muted">
+              <span className={css.texts.muted}>
                 {point.by}
                 {point.gone && ` · ${words.gone}`}
                 {point.steered && ` · ${words.steered}`}
@@ -68,7 +71,7 @@ export function Checkpoints({ session }: { session: Session }) {
       </section>
       <section aria-label={words.forks}>
         <h2>{words.forks}</h2>
-        {!forks.length && <p className="muted">{words.noForks}</p>}
+        {!forks.length && <p className={css.texts.muted}>{words.noForks}</p>}
         <ul className={styles.forks}>
           {forks.map((fork) => (
             <li key={fork.session}>
@@ -76,7 +79,7 @@ export function Checkpoints({ session }: { session: Session }) {
                 <Marked text={nameOf(fork)} />
               </Link>
               <Link
-                className="button small"
+                className={`${css.button.button} ${css.button.small}`}
                 href={comparePath(id, fork.session)}
                 aria-label={words.comparedWith(nameOf(fork))}
               >

@@ -9,6 +9,7 @@ import type { Changes, FileChange, FileDiff } from "../changes/types";
 import { nameOf } from "../state/sessions";
 import { useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
@@ -40,7 +41,7 @@ export default function ComparePage({ one, other }: { one: string; other: string
   const second = useAppState((state) => state.sessions.get(other));
   const listed = useAppState((state) => state.listed);
   if (!first || !second) {
-    return <p className="empty-state">{listed ? words.missing : text.changes.loading}</p>;
+    return <p className={css.empty.page}>{listed ? words.missing : text.changes.loading}</p>;
   }
   return <Compare one={first} other={second} />;
 }
@@ -62,7 +63,7 @@ function Compare({ one, other }: { one: Session; other: Session }) {
       <header className={styles.compareHead}>
         <Link
           href={`/s/${encodeURIComponent(one.session)}`}
-          className="button ghost small icon-button"
+          className={`${css.button.button} ${css.button.ghost} ${css.button.small} ${css.button.iconButton}`}
           aria-label={text.changes.back}
         >
           <Icon of={ChevronLeft} />
@@ -70,7 +71,7 @@ function Compare({ one, other }: { one: Session; other: Session }) {
         <h1>{words.compareTitle}</h1>
       </header>
       <ErrorText error={left.error || right.error} />
-      {same && <p className="note">{words.sameFolder}</p>}
+      {same && <p className={css.note.note}>{words.sameFolder}</p>}
       <div className={styles.columns}>
         <nav className={styles.both} aria-label={text.changes.list}>
           <ul>
@@ -83,7 +84,7 @@ function Compare({ one, other }: { one: Session; other: Session }) {
                   onClick={() => setChosen(both.path)}
                 >
                   <Marked text={both.path} code />
-                  <span className="muted">
+                  <span className={css.texts.muted}>
                     {both.one && both.other
                       ? words.inBoth
                       : words.onlyIn(nameOf(both.one ? one : other))}
@@ -113,7 +114,7 @@ function Half(props: { session: Session; file: FileChange | undefined; path: str
       {file ? (
         <HalfDiff key={file.path} session={session.session} file={file} />
       ) : (
-        <p className="muted">{props.path ? words.noChange : words.chooseFile}</p>
+        <p className={css.texts.muted}>{props.path ? words.noChange : words.chooseFile}</p>
       )}
     </section>
   );
@@ -133,7 +134,7 @@ function HalfDiff({ session, file }: { session: string; file: FileChange }) {
   return (
     <>
       <ErrorText error={diff.error} />
-      {diff.value?.binary && <p className="note">{text.changes.binary}</p>}
+      {diff.value?.binary && <p className={css.note.note}>{text.changes.binary}</p>}
       {diff.value && !diff.value.binary && (
         <DiffView session={session} diff={diff.value} layout="unified" comments={false} />
       )}

@@ -2,6 +2,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { store } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { newId } from "../ui/format";
@@ -49,7 +50,7 @@ export function EditDialog(props: {
           </button>
           <button
             type="button"
-            className="primary"
+            className={css.button.primary}
             disabled={!typed.trim() || action.busy || (here && !props.inPlace)}
             onClick={send}
           >
@@ -58,7 +59,7 @@ export function EditDialog(props: {
         </>
       }
     >
-      <label className="field">
+      <label className={css.field.field}>
         {words.editField}
         <textarea rows={8} value={typed} onChange={(event) => setTyped(event.target.value)} />
       </label>
@@ -72,7 +73,7 @@ export function EditDialog(props: {
             disabled={!props.mayFork}
             onChange={() => setHere(false)}
           />
-          {words.inFork} <span className="muted">{words.inForkHint}</span>
+          {words.inFork} <span className={css.texts.muted}>{words.inForkHint}</span>
         </label>
         <label>
           <input
@@ -83,7 +84,9 @@ export function EditDialog(props: {
             onChange={() => setHere(true)}
           />
           {words.here}{" "}
-          <span className="muted">{props.inPlace ? words.hereHint : words.notHere(null)}</span>
+          <span className={css.texts.muted}>
+            {props.inPlace ? words.hereHint : words.notHere(null)}
+          </span>
         </label>
         {here && (
           <label>

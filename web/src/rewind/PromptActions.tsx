@@ -2,6 +2,7 @@ import {
   Copy,
   EllipsisVertical,
   FileClock,
+  FolderGit2,
   GitFork,
   History,
   MessageSquareX,
@@ -11,12 +12,15 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { useAppState, useRights } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { Icon } from "../ui/Icon";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { useAction } from "../ui/useAction";
+import { copyText } from "../ui/useCopy";
 import { forkBefore, goesBackInPlace, type Wish } from "./api";
 import { EditDialog } from "./EditDialog";
+import { ForkDialog, forksOf } from "./ForkDialog";
 import { RewindDialog } from "./RewindDialog";
 import styles from "./rewind.module.css";
 
@@ -31,6 +35,8 @@ export function PromptActions(props: { session: string; prompt: string; words: s
   const action = useAction();
   const [wish, setWish] = useState<Wish>();
   const [editing, setEditing] = useState(false);
+  const [own, setOwn] = useState(false);
+  const forks = useAppState((state) => forksOf(state.sessions, id));
   if (!session) return null;
   const inPlace = goesBackInPlace(session.version);
   const running = session.run !== null;
@@ -46,7 +52,7 @@ export function PromptActions(props: { session: string; prompt: string; words: s
     <span className={styles.actions}>
       <Menu
         label={words.actions}
-        triggerClass={`ghost small icon-button ${styles.trigger}`}
+        triggerClass={`${css.button.ghost} ${css.button.small} ${css.button.iconButton}`}
         trigger={<Icon of={EllipsisVertical} />}
       >
         {rights.includes("steer") && (
@@ -60,9 +66,14 @@ export function PromptActions(props: { session: string; prompt: string; words: s
               {words.edit}
             </MenuItem>
             {mayFork && (
-              <MenuItem icon={GitFork} hint={words.forkHint} onSelect={fork}>
-                {words.fork}
-              </MenuItem>
+              <>
+                <MenuItem icon={GitFork} hint={words.forkHint} onSelect={fork}>
+                  {words.fork}
+                </MenuItem>
+                <MenuItem icon={FolderGit2} hint={words.ownHint} onSelect={() => setOwn(true)}>
+                  {words.own}
+                </MenuItem>
+              </>
             )}
             <MenuLine />
             <MenuItem
@@ -92,13 +103,16 @@ export function PromptActions(props: { session: string; prompt: string; words: s
             <MenuLine />
           </>
         )}
-        <MenuItem icon={Copy} onSelect={() => void navigator.clipboard?.writeText(props.words)}>
+        <MenuItem icon={Copy} onSelect={() => void copyText(props.words)}>
           {words.copy}
         </MenuItem>
       </Menu>
       <ErrorText error={action.error} />
       {wish && (
         <RewindDialog session={id} prompt={prompt} wish={wish} onClose={() => setWish(undefined)} />
+      )}
+      {own && (
+        <ForkDialog session={session} before={prompt} forks={forks} onClose={() => setOwn(false)} />
       )}
       {editing && (
         <EditDialog

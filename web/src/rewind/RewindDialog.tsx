@@ -1,5 +1,6 @@
 import { useCallback } from "react";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { Marked } from "../ui/Marked";
@@ -46,17 +47,22 @@ export function RewindDialog(props: {
           <button type="button" onClick={props.onClose}>
             {text.common.cancel}
           </button>
-          <button type="button" className="danger" disabled={!possible || action.busy} onClick={go}>
+          <button
+            type="button"
+            className={css.button.danger}
+            disabled={!possible || action.busy}
+            onClick={go}
+          >
             {words.go}
           </button>
         </>
       }
     >
       <ErrorText error={action.error || would.error} />
-      {!value && !would.error && <p className="muted">{words.looking}</p>}
+      {!value && !would.error && <p className={css.texts.muted}>{words.looking}</p>}
       {value && files && <FilesPart would={value} />}
       {value && conversation && (
-        <p data-tone={value.conversation_problem ? "bad" : undefined} className="note">
+        <p data-tone={value.conversation_problem ? "bad" : undefined} className={css.note.note}>
           {value.conversation_problem
             ? words.conversationCannot(value.conversation_problem)
             : words.conversationWill}
@@ -70,7 +76,7 @@ function FilesPart({ would }: { would: Rewound }) {
   const changed = would.changed ?? [];
   if (would.files_problem) {
     return (
-      <p className="note" data-tone="bad">
+      <p className={css.note.note} data-tone="bad">
         {words.filesCannot(would.files_problem)}
       </p>
     );
@@ -89,7 +95,7 @@ function FilesPart({ would }: { would: Rewound }) {
           </li>
         ))}
       </ul>
-      <p className="hint">{words.shellWarning}</p>
+      <p className={css.texts.hint}>{words.shellWarning}</p>
     </>
   );
 }

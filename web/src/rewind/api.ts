@@ -35,16 +35,23 @@ export async function rewind(
   return (done.answer ?? {}) as Rewound;
 }
 
-/** A new session that has not seen a prompt; gives its id. */
-export async function forkBefore(session: string, prompt: string, name?: string): Promise<string> {
+/** A copy of a session, up to before a prompt, in its folder or a worktree of its own; gives its id. */
+export async function fork(
+  session: string,
+  wanted: { before?: string | undefined; worktree?: string } = {},
+): Promise<string> {
   const made = await store.command({
     command: "session.fork",
     session,
-    before: prompt,
-    ...(name ? { name } : {}),
+    ...(wanted.before ? { before: wanted.before } : {}),
+    ...(wanted.worktree ? { worktree: wanted.worktree } : {}),
   });
   return made.session;
 }
+
+/** A new session that has not seen a prompt; gives its id. */
+export const forkBefore = (session: string, prompt: string): Promise<string> =>
+  fork(session, { before: prompt });
 
 /** Whether this version of the CLI goes back with its conversation in place. */
 export function goesBackInPlace(version: string | null | undefined): boolean {

@@ -1,6 +1,7 @@
 import { FileText, Paperclip, X } from "lucide-react";
 import { type ClipboardEvent, type DragEvent, useCallback, useRef, useState } from "react";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { Icon } from "../ui/Icon";
 import {
@@ -104,7 +105,7 @@ export function AttachmentList({ attachments }: { attachments: Attachments }) {
               )}
               <button
                 type="button"
-                className="ghost small"
+                className={`${css.button.ghost} ${css.button.small}`}
                 aria-label={text.composer.remove(one.name)}
                 onClick={() => attachments.remove(index)}
               >
@@ -114,7 +115,7 @@ export function AttachmentList({ attachments }: { attachments: Attachments }) {
           ))}
         </ul>
       )}
-      {reading && <span className="muted">{text.composer.reading}</span>}
+      {reading && <span className={css.texts.muted}>{text.composer.reading}</span>}
       <ErrorText error={error} />
     </div>
   );
@@ -123,12 +124,15 @@ export function AttachmentList({ attachments }: { attachments: Attachments }) {
 /** The button that opens the browser's file picker; on a phone also the camera and the photos. */
 export function AttachFiles({ onFiles }: { onFiles: (files: Iterable<File>) => void }) {
   return (
-    <label className={`button ghost small ${styles.attach}`} title={text.composer.attach}>
+    <label
+      className={`${css.button.button} ${css.button.ghost} ${css.button.small} ${styles.attach}`}
+      title={text.composer.attach}
+    >
       <Icon of={Paperclip} />
-      <span className="visually-hidden">{text.composer.attach}</span>
+      <span className={css.texts.visuallyHidden}>{text.composer.attach}</span>
       <input
         type="file"
-        className="visually-hidden"
+        className={css.texts.visuallyHidden}
         multiple
         onChange={(event) => {
           onFiles([...(event.target.files ?? [])]);

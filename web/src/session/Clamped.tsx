@@ -1,5 +1,6 @@
 import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { text } from "../text";
+import { css } from "../ui/css";
 import styles from "./clamped.module.css";
 
 /** Content that takes a few lines until a person wants all of it. */
@@ -30,7 +31,7 @@ export function Clamped(props: { children: ReactNode; lines?: number }) {
       {(long || open) && (
         <button
           type="button"
-          className="ghost small"
+          className={`${css.button.ghost} ${css.button.small}`}
           aria-expanded={open}
           onClick={() => setOpen(!open)}
         >

@@ -1,7 +1,9 @@
 import { memo, type ReactNode, useEffect, useMemo, useState } from "react";
 import { text as catalogue } from "../text";
+import { css } from "../ui/css";
 import { Mark, renderSegments } from "../ui/Marked";
 import { cutAt, type Segment, segmentsOf } from "../ui/marks";
+import { useCopy } from "../ui/useCopy";
 import styles from "./code.module.css";
 import { addToCache, cached, type Highlighted, type Piece } from "./highlightCache";
 
@@ -36,13 +38,13 @@ export const CodeBlock = memo(function CodeBlock(props: {
   return (
     <figure className={styles.block} data-code-block>
       <figcaption>
-        <span className="path">
+        <span className={`${css.texts.path} ${styles.path}`} data-path="">
           <bdi>{language ?? catalogue.parts.plainCode}</bdi>
         </span>
         <Copy code={code} />
       </figcaption>
       <pre tabIndex={0}>
-        <code className="marked" data-code dir="ltr">
+        <code className={css.marked.marked} data-code dir="ltr">
           {lines ? renderHighlighted(visible, lines) : renderSegments(visible)}
         </code>
       </pre>
@@ -80,14 +82,13 @@ export function renderHighlighted(
 }
 
 function Copy({ code }: { code: string }) {
-  const [copied, setCopied] = useState(false);
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard?.writeText(code);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
-  };
+  const [copied, copy] = useCopy();
   return (
-    <button type="button" className="ghost small" onClick={() => void copy()}>
+    <button
+      type="button"
+      className={`${css.button.ghost} ${css.button.small}`}
+      onClick={() => copy(code)}
+    >
       {copied ? catalogue.common.copied : catalogue.common.copy}
     </button>
   );

@@ -9,11 +9,12 @@ import { isBusy } from "../state/sessions";
 import { store, useAppState } from "../state/store";
 import type { PromptEntry } from "../state/story";
 import { text as words } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { newId } from "../ui/format";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
-import { useMedia } from "../ui/useMedia";
+import { TOUCH, useMedia } from "../ui/useMedia";
 import { AttachFiles, AttachmentList, type StoreOther, useAttachments } from "./Attachments";
 import { AttachmentError, storedName } from "./attachments";
 import styles from "./composer.module.css";
@@ -26,8 +27,6 @@ import { argumentHint, type MenuItem, matchingItems, type Word, wordAt } from ".
 
 const NO_ITEMS: MenuItem[] = [];
 const UPLOADS = "uploads";
-/** Where a person has no keys but those on the screen: Enter makes a line there. */
-const TOUCH = "(pointer: coarse)";
 
 /** The field in which a person writes prompts. */
 export function Composer({ session, opened }: { session: Session; opened: OpenSession }) {
@@ -184,7 +183,7 @@ export function Composer({ session, opened }: { session: Session; opened: OpenSe
             <code>{text.trim()}</code> {hint}
           </p>
         )}
-        <div className="buttons">
+        <div className={css.layout.buttons}>
           <AttachFiles onFiles={attachments.add} />
           <PromptsMenu
             text={text.trim()}
@@ -193,16 +192,15 @@ export function Composer({ session, opened }: { session: Session; opened: OpenSe
           />
           <Dictate onText={append} />
           <span className={styles.ends}>
-            {busy && (
-              <button
-                type="button"
-                className="danger"
-                title={words.composer.interruptTitle}
-                onClick={interrupt}
-              >
-                {words.composer.interrupt}
-              </button>
-            )}
+            <button
+              type="button"
+              className={`${css.button.danger} ${styles.interrupt}`}
+              data-idle={!busy || undefined}
+              title={words.composer.interruptTitle}
+              onClick={interrupt}
+            >
+              {words.composer.interrupt}
+            </button>
             {busy && maySteerWith(text) && (
               <button type="button" title={words.composer.steerTitle} onClick={() => send(true)}>
                 {words.composer.steer}
@@ -210,7 +208,7 @@ export function Composer({ session, opened }: { session: Session; opened: OpenSe
             )}
             <button
               type="button"
-              className="primary"
+              className={css.button.primary}
               disabled={attachments.reading}
               title={
                 busy
@@ -226,7 +224,7 @@ export function Composer({ session, opened }: { session: Session; opened: OpenSe
           </span>
         </div>
         {note && (
-          <p className="muted" role="status">
+          <p className={css.texts.muted} role="status">
             {note}
           </p>
         )}

@@ -1,6 +1,7 @@
 import { Mic, MicOff } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { IconButton } from "../ui/IconButton";
 import { type Recognition, speechRecognition, startDictation } from "./speech";
@@ -32,7 +33,7 @@ export function Dictate({ onText }: { onText: (text: string) => void }) {
       <IconButton
         icon={running ? MicOff : Mic}
         label={running ? text.composer.dictating : text.composer.dictate}
-        className="ghost small"
+        className={`${css.button.ghost} ${css.button.small}`}
         aria-pressed={running !== undefined}
         onClick={toggle}
       />

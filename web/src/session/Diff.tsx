@@ -2,7 +2,7 @@ import { diffLines } from "diff";
 import { memo, useMemo, useState } from "react";
 import type { FileEdit, Hunk } from "../state/tools";
 import { text as catalogue } from "../text";
-import { plural } from "../ui/format";
+import { css } from "../ui/css";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import styles from "./code.module.css";
@@ -74,7 +74,7 @@ function withoutEmptyRuns(rows: readonly Row[]): Row[] {
 /** The lines of a change that was made, at their places in the file. */
 export function patchRows(hunks: readonly Hunk[]): Row[] {
   return hunks.flatMap((hunk): Row[] => [
-    { sign: "…", text: `line ${hunk.start}` },
+    { sign: "…", text: catalogue.parts.atLine(hunk.start) },
     ...hunk.lines.map((line): Row => {
       const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
       return { sign, text: line.slice(1) };
@@ -101,7 +101,11 @@ export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; r
   return (
     <figure className={styles.diff}>
       <figcaption>
-        <span className="path" title={withMarks(edit.path)}>
+        <span
+          className={`${css.texts.path} ${styles.path}`}
+          data-path=""
+          title={withMarks(edit.path)}
+        >
           <Marked text={path} code />
         </span>
         <span className={styles.plus}>+{linesOf(rows, "+")}</span>
@@ -119,7 +123,11 @@ export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; r
         ))}
       </pre>
       {most === undefined && rows.length > more && (
-        <button type="button" className="ghost small" onClick={() => setMore(more + MOST)}>
+        <button
+          type="button"
+          className={`${css.button.ghost} ${css.button.small}`}
+          onClick={() => setMore(more + MOST)}
+        >
           {catalogue.parts.showMoreLines(linesOf(rows.slice(more)))}
         </button>
       )}
@@ -129,6 +137,6 @@ export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; r
 
 function RowText({ row }: { row: Row }) {
   if (row.lines === undefined) return <Marked text={row.text} code />;
-  if (row.sign === "…") return plural(row.lines, "unchanged line");
-  return <span className="hidden-mark">· {plural(row.lines, "empty line")} ·</span>;
+  if (row.sign === "…") return catalogue.parts.unchangedLines(row.lines);
+  return <span className={css.marked.mark}>{catalogue.parts.emptyLines(row.lines)}</span>;
 }

@@ -16,10 +16,13 @@ import type {
   TurnEntry,
 } from "../state/story";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorBoundary, RenderError } from "../ui/ErrorBoundary";
-import { clock, cost, duration, moment } from "../ui/format";
+import { clock, cost, duration, moment, tokens } from "../ui/format";
 import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
+import { Picture } from "../ui/Picture";
+import { useCopy } from "../ui/useCopy";
 import { useNow } from "../ui/useNow";
 import { Clamped } from "./Clamped";
 import styles from "./entry.module.css";
@@ -27,7 +30,6 @@ import { BudgetButton } from "./head/Budget";
 import { OpenSession } from "./relativePath";
 import { eventLink } from "./storyTarget";
 import { ToolRow } from "./ToolRow";
-import { useCopy } from "./useCopy";
 
 interface RowProps {
   entry: Entry;
@@ -106,7 +108,7 @@ function Actions({ entry }: { entry: TextEntry }) {
     <div className={styles.actions}>
       <button
         type="button"
-        className="ghost small"
+        className={`${css.button.ghost} ${css.button.small}`}
         title={text.story.copyAnswer}
         aria-label={text.story.copyAnswer}
         onClick={() => copy(entry.text)}
@@ -116,7 +118,7 @@ function Actions({ entry }: { entry: TextEntry }) {
       {session && (
         <button
           type="button"
-          className="ghost small"
+          className={`${css.button.ghost} ${css.button.small}`}
           title={text.story.copyLink}
           aria-label={text.story.copyLink}
           onClick={() => link(eventLink(session, entry.seq))}
@@ -124,7 +126,7 @@ function Actions({ entry }: { entry: TextEntry }) {
           <Icon of={linked ? Check : Link2} size={14} />
         </button>
       )}
-      <span className="visually-hidden" role="status">
+      <span className={css.texts.visuallyHidden} role="status">
         {(copied || linked) && text.story.copied}
       </span>
     </div>
@@ -161,8 +163,10 @@ function Prompt({ entry }: { entry: PromptEntry }) {
         <time dateTime={new Date(entry.at).toISOString()} title={moment(entry.at)}>
           {clock(entry.at)}
         </time>
-        {entry.stage === "queued" && <span className="stage">{text.story.queued}</span>}
-        {entry.stage === "cancelled" && <span className="stage">{text.story.cancelled}</span>}
+        {entry.stage === "queued" && <span className={css.badge.stage}>{text.story.queued}</span>}
+        {entry.stage === "cancelled" && (
+          <span className={css.badge.stage}>{text.story.cancelled}</span>
+        )}
         {session && entry.stage !== "queued" && entry.stage !== "cancelled" && (
           <PromptActions session={session} prompt={entry.id} words={entry.text} />
         )}
@@ -174,9 +178,9 @@ function Prompt({ entry }: { entry: PromptEntry }) {
         </p>
       ))}
       {entry.images.map((image) => (
-        <img
+        <Picture
           key={image.slice(-64)}
-          className="picture"
+          className={css.card.picture}
           src={image}
           alt={text.story.promptPicture}
         />
@@ -188,7 +192,11 @@ function Prompt({ entry }: { entry: PromptEntry }) {
 function Note({ entry }: { entry: NoteEntry }) {
   const said = <Marked text={entry.text} />;
   return (
-    <div className={`note ${styles.note}`} data-tone={entry.tone} data-code={entry.code}>
+    <div
+      className={`${css.note.note} ${styles.note}`}
+      data-tone={entry.tone}
+      data-code={entry.code}
+    >
       {entry.code === "turn.cause" && <b>{text.story.causeLabel} </b>}
       {LONG_NOTES.has(entry.code) ? <Clamped lines={3}>{said}</Clamped> : said}
       {entry.until !== undefined && <Countdown until={entry.until} words={entry.next ?? ""} />}
@@ -205,7 +213,7 @@ export function Countdown({ until, words }: { until: number; words: string }) {
   const left = until - useNow(1);
   if (left <= 0) return null;
   return (
-    <span className="countdown" role="timer">
+    <span role="timer">
       {" "}
       {text.story.countdown(words, duration(Math.ceil(left / 1000) * 1000))}
     </span>
@@ -219,9 +227,9 @@ function Turn({ entry }: { entry: TurnEntry }) {
       ? (lookup(text.story.outcomes, entry.outcome) ?? entry.outcome.replaceAll("_", " "))
       : text.story.done,
     ran !== undefined && duration(Math.max(0, ran)),
-    entry.waited >= 1000 && text.story.waitedForYou(entry.waited),
+    entry.waited >= 1000 && text.story.waitedForYou(duration(entry.waited)),
     entry.cost > 0 && cost(entry.cost),
-    entry.tokens > 0 && text.story.tokens(entry.tokens),
+    entry.tokens > 0 && text.story.tokens(tokens(entry.tokens)),
   ];
   return (
     <footer className={styles.turn} data-failed={entry.failed || undefined}>

@@ -4,6 +4,7 @@ import { get } from "../api/http";
 import { findInStory } from "../state/findInStory";
 import type { Story } from "../state/story";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { takeFocus } from "../ui/focus";
 import { IconButton } from "../ui/IconButton";
 import { useEscape } from "../ui/useEscape";
@@ -87,7 +88,7 @@ export function FindBar(props: { session: string; story: Story; onClose: () => v
           (searching && !found.length
             ? text.story.find.searching
             : text.story.find.count(index < 0 ? 0 : found.length - index, found.length))}
-        {unread > 0 && <span className="wide"> · {text.story.find.older(unread)}</span>}
+        {unread > 0 && <span className={css.layout.wide}> · {text.story.find.older(unread)}</span>}
       </span>
       <IconButton
         icon={ChevronUp}

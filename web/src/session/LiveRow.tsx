@@ -1,10 +1,10 @@
 import type { Session } from "../api/types";
 import { doingOf } from "../state/doing";
 import { isBusy } from "../state/sessions";
-import { store, useRights } from "../state/store";
+import { useRights } from "../state/store";
 import type { Story } from "../state/story";
 import { text } from "../text";
-import { elapsed } from "../ui/format";
+import { duration, elapsed, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { useNow } from "../ui/useNow";
 import styles from "./live.module.css";
@@ -36,27 +36,14 @@ export function LiveRow(props: { session: Session; story: Story; writing: boolea
             : <Marked text={what} code />
           </>
         )}
-        {waited > 1000 && ` · ${text.story.live.waited(waited)}`}
+        {waited > 1000 && ` · ${text.story.live.waited(duration(waited))}`}
       </span>
-      <span className={styles.tokens}>{used > 0 && text.story.tokens(used)}</span>
+      <span className={styles.tokens}>{used > 0 && text.story.tokens(tokens(used))}</span>
       <span className={styles.end}>
         {steer && isBusy(session) && (
-          <>
-            <span className={styles.hint}>
-              <kbd>{text.parts.escape}</kbd> {text.story.live.interrupt}
-            </span>
-            <button
-              type="button"
-              className={`small ghost ${styles.button}`}
-              onClick={() =>
-                void store
-                  .command({ command: "session.interrupt", session: session.session })
-                  .catch(() => undefined)
-              }
-            >
-              {text.story.live.interruptButton}
-            </button>
-          </>
+          <span className={styles.hint}>
+            <kbd>{text.parts.escape}</kbd> {text.story.live.interrupt}
+          </span>
         )}
       </span>
     </div>

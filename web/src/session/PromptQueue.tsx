@@ -3,6 +3,7 @@ import { plainText } from "../state/contentBlocks";
 import { store, useAppState } from "../state/store";
 import type { PromptEntry } from "../state/story";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { takeFocus } from "../ui/focus";
 import { useAction } from "../ui/useAction";
@@ -38,25 +39,33 @@ export function QueuedPrompts({ session, queued }: { session: string; queued: Pr
                   value={editing.text}
                   onChange={(event) => setEditing({ id: prompt.id, text: event.target.value })}
                 />
-                <button type="submit" className="small primary">
+                <button type="submit" className={`${css.button.small} ${css.button.primary}`}>
                   {text.composer.save}
                 </button>
-                <button type="button" className="small" onClick={() => setEditing(undefined)}>
+                <button
+                  type="button"
+                  className={css.button.small}
+                  onClick={() => setEditing(undefined)}
+                >
                   {text.composer.back}
                 </button>
               </form>
             ) : (
               <>
-                <span className="stage">{text.composer.queued}</span>
+                <span className={`${css.badge.stage} ${styles.stage}`}>{text.composer.queued}</span>
                 <span className={styles.title}>{prompt.text}</span>
                 <button
                   type="button"
-                  className="ghost small"
+                  className={`${css.button.ghost} ${css.button.small}`}
                   onClick={() => setEditing({ id: prompt.id, text: prompt.text })}
                 >
                   {text.composer.edit}
                 </button>
-                <button type="button" className="ghost small" onClick={() => cancel(prompt.id)}>
+                <button
+                  type="button"
+                  className={`${css.button.ghost} ${css.button.small}`}
+                  onClick={() => cancel(prompt.id)}
+                >
                   {text.composer.cancel}
                 </button>
               </>
@@ -78,13 +87,15 @@ export function UnsentPrompts({ session }: { session: string }) {
     <ul className={styles.queue} aria-label={text.composer.unsentPrompts}>
       {ours.map((one) => (
         <li key={one.id}>
-          <span className="stage">{one.error ? text.composer.notSent : text.composer.sending}</span>
+          <span className={`${css.badge.stage} ${styles.stage}`}>
+            {one.error ? text.composer.notSent : text.composer.sending}
+          </span>
           <span className={styles.title}>{contentText(one.content)}</span>
-          {one.error && <span className="error">{one.error}</span>}
+          {one.error && <span className={css.texts.error}>{one.error}</span>}
           {one.error && (
             <button
               type="button"
-              className="ghost small"
+              className={`${css.button.ghost} ${css.button.small}`}
               onClick={() => void store.prompts.send(session, one.id, one.content, one.steer)}
             >
               {text.composer.retry}
@@ -92,7 +103,7 @@ export function UnsentPrompts({ session }: { session: string }) {
           )}
           <button
             type="button"
-            className="ghost small"
+            className={`${css.button.ghost} ${css.button.small}`}
             onClick={() => store.prompts.discard(one.id)}
           >
             {text.composer.discard}

@@ -9,6 +9,7 @@ import {
   useLibrary,
 } from "../state/library";
 import { text as words } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { IconButton } from "../ui/IconButton";
@@ -30,7 +31,7 @@ export function PromptsMenu(props: {
       <IconButton
         icon={BookMarked}
         label={words.composer.prompts}
-        className="ghost small"
+        className={`${css.button.ghost} ${css.button.small}`}
         aria-expanded={open}
         onClick={() => setOpen(true)}
       />
@@ -84,7 +85,7 @@ function Prompts(props: {
             ))}
           </ul>
           {library && !saved.length && (
-            <p className="muted">
+            <p className={css.texts.muted}>
               {library.prompts.length ? words.composer.nothingMatches : words.composer.noLibrary}
             </p>
           )}
@@ -102,7 +103,7 @@ function Prompts(props: {
             ))}
           </ul>
           {!earlier.length && (
-            <p className="muted">
+            <p className={css.texts.muted}>
               {wanted ? words.composer.nothingMatches : words.composer.noHistory}
             </p>
           )}
@@ -125,7 +126,7 @@ function Saved(props: {
         <strong>
           <Marked text={prompt.name} />
         </strong>{" "}
-        <span className="muted">
+        <span className={css.texts.muted}>
           {prompt.shared ? words.composer.shared(prompt.by) : words.composer.private}
         </span>
         <span className={styles.clamp}>
@@ -136,7 +137,7 @@ function Saved(props: {
         <IconButton
           icon={Trash2}
           label={words.composer.remove1(prompt.name)}
-          className="ghost small"
+          className={`${css.button.ghost} ${css.button.small}`}
           onClick={props.onRemove}
         />
       )}
@@ -169,7 +170,7 @@ function SaveForm(props: {
         placeholder={words.composer.saveName}
         onChange={(event) => setName(event.target.value)}
       />
-      <label className="option">
+      <label className={css.field.option}>
         <input
           type="checkbox"
           checked={shared}

@@ -4,17 +4,12 @@ import type { Refusal } from "../state/entries";
 import { lookup } from "../state/lookup";
 import { useAppState, useRights } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { Marked } from "../ui/Marked";
 import { useAction } from "../ui/useAction";
 import { OpenSession } from "./relativePath";
 import styles from "./tool.module.css";
-
-const VERBS: Record<string, string> = {
-  write: "to write",
-  read: "to read",
-  connect: "to connect to",
-};
 
 /** What the sandbox seems to have refused to a call, each with a rule that would allow it. */
 export function SandboxRefusals({ refusals }: { refusals: readonly Refusal[] }) {
@@ -40,7 +35,9 @@ function RefusalLine({ refusal }: { refusal: Refusal }) {
   };
   return (
     <p className={styles.refusal}>
-      {text.parts.refusal.refused(lookup(VERBS, refusal.access) ?? refusal.access)}{" "}
+      {text.parts.refusal.refused(
+        lookup(text.parts.refusal.verbs, refusal.access) ?? refusal.access,
+      )}{" "}
       <code>
         <Marked text={refusal.target} code />
       </code>
@@ -48,7 +45,7 @@ function RefusalLine({ refusal }: { refusal: Refusal }) {
       {!allowed && manage && refusal.rule && spec && (
         <button
           type="button"
-          className="small"
+          className={css.button.small}
           disabled={action.busy}
           title={refusal.rule}
           onClick={() => void allow()}

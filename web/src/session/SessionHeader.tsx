@@ -1,24 +1,45 @@
-import { Info, Search } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import {
+  Archive,
+  ArchiveRestore,
+  Braces,
+  ChevronLeft,
+  Ellipsis,
+  FolderGit2,
+  GitCompareArrows,
+  GitFork,
+  Info,
+  PanelBottom,
+  Pencil,
+  Search,
+  Server,
+  Share2,
+  Trash2,
+} from "lucide-react";
+import { type FormEvent, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
 import { askTitle } from "../asks/request";
+import { ForkDialog, forksOf } from "../rewind/ForkDialog";
 import { doingOf } from "../state/doing";
 import { nameOf } from "../state/sessions";
 import { store, useAppState, useRights } from "../state/store";
 import { text } from "../text";
+import { Confirm } from "../ui/Confirm";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
-import { takeFocus } from "../ui/focus";
+import { openerNow, takeFocus } from "../ui/focus";
 import { Icon } from "../ui/Icon";
+import { IconButton } from "../ui/IconButton";
 import { Marked } from "../ui/Marked";
+import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { SessionBadge } from "../ui/StateBadge";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
 import { NARROW, useMedia } from "../ui/useMedia";
-import { useMenu } from "../ui/useMenu";
 import { type Fact, useFacts } from "./head/Facts";
 import heads from "./head/head.module.css";
+import { canMove, MoveDialog } from "./MoveDialog";
 import { ShareDialog } from "./ShareDialog";
 import { StopDialog } from "./StopDialog";
 import styles from "./sessionHeader.module.css";
@@ -35,31 +56,38 @@ export function SessionHeader(props: {
   const [renaming, setRenaming] = useState(false);
   const [stopping, setStopping] = useState(false);
   const [sharing, setSharing] = useState(false);
+  const [removing, setRemoving] = useState(false);
+  const [moving, setMoving] = useState(false);
+  const [details, setDetails] = useState(false);
   const [, go] = useLocation();
   const action = useAction();
-  const more = useMenu();
   const facts = useFacts(props.session, props.onPanel);
   const narrow = useMedia(NARROW);
-  useEscape(renaming, () => setRenaming(false));
+  const opener = useRef<HTMLElement>(null);
+  const beginRename = (): void => {
+    opener.current = openerNow();
+    setRenaming(true);
+  };
+  const endRename = (): void => {
+    setRenaming(false);
+    opener.current?.focus();
+  };
+  useEscape(renaming, endRename);
   const rights = useRights();
+  const [forking, setForking] = useState(false);
+  const forks = useAppState((state) => forksOf(state.sessions, id));
   const steer = rights.includes("steer");
   const manage = rights.includes("manage");
   const ask = useAppState((state) => [...state.asks.values()].find((one) => one.session === id));
   // The hub names a question by its tool; its own words say more.
   const hint = doingOf(props.session, false).hint ?? "";
   const detail = ask ? askTitle(ask.opened) : props.session.detail || hint;
-  const choose = (does: () => void): (() => void) => {
-    return () => {
-      more.close();
-      does();
-    };
-  };
   const rename = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const name = String(new FormData(event.currentTarget).get("name") ?? "").trim();
     if (name)
       void action.run(() => store.command({ command: "session.rename", session: id, name }));
-    setRenaming(false);
+    endRename();
   };
   const resume = (): void =>
     void action.run(() => store.command({ command: "session.resume", session: id }));
@@ -74,17 +102,15 @@ export function SessionHeader(props: {
       const made = await store.command({ command: "session.fork", session: id });
       go(`/s/${encodeURIComponent(made.session)}`);
     });
-  const remove = (): void => {
-    if (!confirm("Delete this session and its whole history?")) return;
+  const remove = (): void =>
     void action.run(async () => {
       await store.command({ command: "session.delete", session: id });
       go("/");
     });
-  };
   return (
     <header className={styles.bar}>
       <Link href="/" className={styles.back} aria-label={text.session.back}>
-        ‹
+        <Icon of={ChevronLeft} size={20} />
       </Link>
       <div className={styles.titles}>
         {renaming ? (
@@ -95,7 +121,7 @@ export function SessionHeader(props: {
               aria-label={text.session.name}
               defaultValue={nameOf(props.session)}
             />
-            <button type="submit" className="small">
+            <button type="submit" className={css.button.small}>
               {text.session.save}
             </button>
           </form>
@@ -118,81 +144,124 @@ export function SessionHeader(props: {
         <SessionBadge session={props.session} />
         {narrow && facts.find((fact) => fact.name === "sandbox")?.node}
         {detail && (
-          <span className="muted">
+          <span className={`${css.texts.muted} ${styles.detail}`}>
             <Marked text={detail} />
           </span>
         )}
       </div>
-      <div className="buttons">
-        {narrow && <Details facts={facts} />}
-        <button
-          type="button"
-          className="small ghost"
-          title={text.story.find.open}
-          aria-label={text.story.find.open}
-          onClick={props.onFind}
-        >
-          <Icon of={Search} />
-        </button>
+      <div className={`${css.layout.buttons} ${styles.buttons}`}>
+        {!narrow && (
+          <IconButton
+            icon={Search}
+            label={text.story.find.open}
+            className={`${css.button.small} ${css.button.ghost}`}
+            onClick={props.onFind}
+          />
+        )}
         {steer && run === null && (
-          <button type="button" className="small" onClick={resume}>
+          <button type="button" className={css.button.small} onClick={resume}>
             {text.session.resume}
           </button>
         )}
         {steer && run !== null && (
           <button
             type="button"
-            className="small"
+            className={css.button.small}
             title={text.session.stopHint}
             onClick={() => setStopping(true)}
           >
             {text.session.stop}
-            <span className="wide">{text.session.stopAgent}</span>
+            <span className={css.layout.wide}>{text.session.stopAgent}</span>
           </button>
         )}
-        <details className={styles.more} ref={more.place} onToggle={more.toggled}>
-          <summary className="button small" aria-label={text.session.more}>
-            ⋯
-          </summary>
-          <div className="menu">
-            {steer && (
-              <button type="button" onClick={choose(() => setRenaming(true))}>
-                {text.session.rename}
-              </button>
-            )}
-            {manage && (
-              <button type="button" onClick={choose(fork)}>
-                {text.session.fork}
-              </button>
-            )}
-            {manage && (
-              <button type="button" onClick={choose(() => setSharing(true))}>
-                {text.settings.share}
-              </button>
-            )}
-            {steer && (
-              <button type="button" onClick={choose(archive)}>
-                {archived ? text.session.unarchive : text.session.archive}
-              </button>
-            )}
-            {manage && run === null && (
-              <button type="button" onClick={remove}>
-                {text.session.delete}
-              </button>
-            )}
-          </div>
-        </details>
+        <Menu
+          label={text.session.more}
+          trigger={<Icon of={Ellipsis} />}
+          triggerClass={`${css.button.button} ${css.button.small}`}
+        >
+          {narrow && (
+            <>
+              <MenuItem icon={Info} onSelect={() => setDetails(true)}>
+                {text.session.details}
+              </MenuItem>
+              <MenuItem icon={Search} onSelect={props.onFind}>
+                {text.story.find.open}
+              </MenuItem>
+              <MenuLine />
+            </>
+          )}
+          {steer && (
+            <MenuItem icon={Pencil} onSelect={beginRename}>
+              {text.session.rename}
+            </MenuItem>
+          )}
+          {manage && (
+            <MenuItem icon={GitFork} onSelect={fork}>
+              {text.session.fork}
+            </MenuItem>
+          )}
+          {manage && (
+            <MenuItem icon={FolderGit2} onSelect={() => setForking(true)}>
+              {text.rewind.own}
+            </MenuItem>
+          )}
+          {manage && canMove(props.session) && (
+            <MenuItem icon={Server} onSelect={() => setMoving(true)}>
+              {text.session.move.open}
+            </MenuItem>
+          )}
+          <MenuItem
+            icon={GitCompareArrows}
+            onSelect={() => go(`/compare?s=${encodeURIComponent(id)}`)}
+          >
+            {text.session.compare}
+          </MenuItem>
+          {manage && (
+            <MenuItem icon={Share2} onSelect={() => setSharing(true)}>
+              {text.settings.share}
+            </MenuItem>
+          )}
+          <MenuItem icon={Braces} onSelect={() => props.onPanel("raw")}>
+            {text.session.rawEvents}
+          </MenuItem>
+          {steer && (
+            <MenuItem icon={archived ? ArchiveRestore : Archive} onSelect={archive}>
+              {archived ? text.session.unarchive : text.session.archive}
+            </MenuItem>
+          )}
+          {manage && run === null && (
+            <MenuItem icon={Trash2} danger onSelect={() => setRemoving(true)}>
+              {text.session.delete}
+            </MenuItem>
+          )}
+        </Menu>
         <button
           type="button"
-          className="small"
+          className={css.button.small}
           aria-pressed={props.panel}
+          aria-label={text.session.panels}
           onClick={() => props.onPanel()}
         >
-          {text.session.panels}
+          {narrow ? <Icon of={PanelBottom} /> : text.session.panels}
         </button>
       </div>
-      <ErrorText error={action.error} />
+      <ErrorText error={action.error} className={styles.error} />
+      {details && <Details facts={facts} onClose={() => setDetails(false)} />}
+      {forking && (
+        <ForkDialog session={props.session} forks={forks} onClose={() => setForking(false)} />
+      )}
+      {moving && <MoveDialog session={props.session} onClose={() => setMoving(false)} />}
       {sharing && <ShareDialog session={id} onClose={() => setSharing(false)} />}
+      {removing && (
+        <Confirm
+          title={text.session.deleteTitle}
+          verb={text.session.deleteNow}
+          onConfirm={remove}
+          onClose={() => setRemoving(false)}
+        >
+          <p>{text.session.deleteText(nameOf(props.session))}</p>
+        </Confirm>
+      )}
       {stopping && run !== null && (
         <StopDialog session={props.session} onStop={stop} onClose={() => setStopping(false)} />
       )}
@@ -201,31 +270,17 @@ export function SessionHeader(props: {
 }
 
 /** On a small screen: all that holds for the session, in a sheet. */
-function Details({ facts }: { facts: readonly Fact[] }) {
-  const [open, setOpen] = useState(false);
+function Details({ facts, onClose }: { facts: readonly Fact[]; onClose: () => void }) {
   return (
-    <>
-      <button
-        type="button"
-        className="small ghost"
-        title={text.session.details}
-        aria-label={text.session.details}
-        onClick={() => setOpen(true)}
-      >
-        <Icon of={Info} />
-      </button>
-      {open && (
-        <Dialog title={text.session.details} onClose={() => setOpen(false)}>
-          <dl className={heads.sheet}>
-            {facts.map((fact) => (
-              <div key={fact.name} data-fact={fact.name} style={{ display: "contents" }}>
-                <dt>{fact.label}</dt>
-                <dd>{fact.node}</dd>
-              </div>
-            ))}
-          </dl>
-        </Dialog>
-      )}
-    </>
+    <Dialog title={text.session.details} onClose={onClose}>
+      <dl className={heads.sheet}>
+        {facts.map((fact) => (
+          <div key={fact.name} data-fact={fact.name} style={{ display: "contents" }}>
+            <dt>{fact.label}</dt>
+            <dd>{fact.node}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
   );
 }

@@ -1,10 +1,12 @@
-import { lazy, Suspense, useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { Link, useLocation, useSearch } from "wouter";
 import { lastSeq } from "../state/readMarks";
 import { folderOf } from "../state/sessions";
 import { store, useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
+import { later } from "../ui/later";
 import { Composer } from "./Composer";
 import { FindBar, useFindKey } from "./FindBar";
 import { OpenSession, WorkingDirectory } from "./relativePath";
@@ -13,7 +15,7 @@ import styles from "./sessionPage.module.css";
 import { eventOf, goToEvent } from "./storyTarget";
 import { Timeline } from "./Timeline";
 
-const Panel = lazy(() => import("../panels/Panel"));
+const Panel = later(() => import("../panels/Panel").then((module) => module.default), <div />);
 
 /** What **Panels** opens: it asks nothing of the machine. */
 const FIRST_PANEL = "tasks";
@@ -47,7 +49,7 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
   }, [id, last]);
   if (!session) {
     return (
-      <div className="empty-state">
+      <div className={css.empty.page}>
         <p>{listed ? text.session.missing : text.session.loading}</p>
         {listed && <Link href="/">{text.session.back}</Link>}
       </div>
@@ -67,7 +69,7 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
             <FindBar session={id} story={opened.story} onClose={() => setFinding(false)} />
           )}
           {opened?.error && (
-            <p className="note" data-tone="bad" role="alert">
+            <p className={css.note.note} data-tone="bad" role="alert">
               {opened.error}
             </p>
           )}
@@ -84,7 +86,7 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
             </ErrorBoundary>
           )}
           {conversation !== undefined && (
-            <p className="note">
+            <p className={css.note.note}>
               {text.session.conversationEnded}{" "}
               <Link href={`/s/${encodeURIComponent(id)}`}>{text.session.currentConversation}</Link>
             </p>
@@ -96,17 +98,15 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
           )}
         </div>
         {panel && opened && (
-          <Suspense fallback={<div />}>
-            <ErrorBoundary what={text.parts.panel} raw={session}>
-              <Panel
-                session={session}
-                opened={opened}
-                name={panel}
-                onChoose={showPanel}
-                onClose={() => showPanel("")}
-              />
-            </ErrorBoundary>
-          </Suspense>
+          <ErrorBoundary what={text.parts.panel} raw={session}>
+            <Panel
+              session={session}
+              opened={opened}
+              name={panel}
+              onChoose={showPanel}
+              onClose={() => showPanel("")}
+            />
+          </ErrorBoundary>
         )}
       </div>
     </WorkingDirectory>

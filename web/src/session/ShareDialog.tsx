@@ -3,6 +3,7 @@ import { post, sessionPath } from "../api/http";
 import type { components } from "../api/schema";
 import { CopyButton } from "../panels/settings/CopyButton";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { useAction } from "../ui/useAction";
@@ -30,11 +31,11 @@ export function ShareDialog({ session, onClose }: { session: string; onClose: ()
     <Dialog title={words.share} onClose={onClose}>
       <form className={styles.prompts} onSubmit={make}>
         <p>{words.shareHint}</p>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.shareName}</span>
           <input value={name} maxLength={64} onChange={(event) => setName(event.target.value)} />
         </label>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.shareHours}</span>
           <select value={hours} onChange={(event) => setHours(event.target.value)}>
             {Object.entries(words.hours).map(([value, label]) => (
@@ -48,13 +49,16 @@ export function ShareDialog({ session, onClose }: { session: string; onClose: ()
         {link ? (
           <div role="status">
             <p>
-              {words.copyNow} <code className="secret">{link}</code>
+              {words.copyNow}{" "}
+              <code className={css.texts.secret} data-secret="">
+                {link}
+              </code>
             </p>
             <CopyButton of={link} label={words.copyLink} />
           </div>
         ) : (
-          <div className="buttons">
-            <button type="submit" className="primary" disabled={action.busy}>
+          <div className={css.layout.buttons}>
+            <button type="submit" className={css.button.primary} disabled={action.busy}>
               {words.makeShare}
             </button>
           </div>

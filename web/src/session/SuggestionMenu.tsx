@@ -1,6 +1,8 @@
 // The menu that opens while a person writes: the CLI's commands after "/", files after "@".
+
 import { useEffect, useRef } from "react";
 import { text } from "../text";
+import { css } from "../ui/css";
 import styles from "./composer.module.css";
 import { type MenuItem, MOST_ITEMS } from "./suggestions";
 
@@ -16,7 +18,7 @@ export function SuggestionMenu(props: {
   if (!props.items.length) return null;
   const left = props.items.length - MOST_ITEMS;
   return (
-    <div className={`menu ${styles.menu}`}>
+    <div className={styles.menu}>
       <div role="listbox" id={props.id} aria-label={text.composer.suggestions}>
         {props.items.slice(0, MOST_ITEMS).map((item, index) => (
           <button
@@ -35,11 +37,11 @@ export function SuggestionMenu(props: {
             <code>{item.name}</code>
             {item.hint && <span className={styles.hint}>{item.hint}</span>}
             {item.own && <span className={styles.own}>{text.composer.own}</span>}
-            <span className="muted">{item.description}</span>
+            <span className={`${css.texts.muted} ${styles.about}`}>{item.description}</span>
           </button>
         ))}
       </div>
-      {left > 0 && <p className="muted">{text.composer.moreItems(left)}</p>}
+      {left > 0 && <p className={css.texts.muted}>{text.composer.moreItems(left)}</p>}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import Anser from "anser";
 import { memo, useMemo, useState } from "react";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { renderSegments } from "../ui/Marked";
 import { segmentsOf } from "../ui/marks";
 import styles from "./code.module.css";
@@ -32,20 +33,23 @@ export const Terminal = memo(function Terminal({
       data-failed={failed || undefined}
       data-bare={bare || undefined}
     >
-      <pre tabIndex={bare ? undefined : 0} className="marked" dir="ltr">
+      <pre tabIndex={bare ? undefined : 0} className={css.marked.marked} dir="ltr">
         {pieces.map((piece, index) => (
           <span
             key={index}
-            className={[piece.fg, piece.bg && `${piece.bg}-bg`, ...piece.decorations]
-              .filter(Boolean)
-              .join(" ")}
+            data-fg={piece.fg || undefined}
+            data-look={piece.decorations.join(" ") || undefined}
           >
             {renderSegments(segmentsOf(piece.content))}
           </span>
         ))}
       </pre>
       {long && (
-        <button type="button" className="ghost small" onClick={() => setWhole(!whole)}>
+        <button
+          type="button"
+          className={`${css.button.ghost} ${css.button.small}`}
+          onClick={() => setWhole(!whole)}
+        >
           {whole ? text.story.showLess : text.story.allLines(lines.length)}
         </button>
       )}

@@ -8,6 +8,7 @@ import { store, useAppState } from "../state/store";
 import { type Entry, earlierConversation } from "../state/story";
 import { rowAt, type StoryRow, storyRows } from "../state/storyRows";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { EntryRow } from "./EntryRow";
 import { jumpReached, useJumpTarget } from "./jumpToAsk";
 import { isLive, LiveRow } from "./LiveRow";
@@ -18,9 +19,23 @@ import styles from "./timeline.module.css";
 const NEAR_TOP = 600;
 const NEAR_END = 80;
 const GAP = 12;
-/** In pixels: the assumed height of a row that was not rendered yet. */
-const ESTIMATE = 64;
-const estimateSize = (): number => ESTIMATE;
+/** In pixels: the assumed heights of rows that were not rendered yet. */
+const ESTIMATE = 40;
+const TEXT_LINE = 25;
+/** Letters of a line of text. */
+const LINE = 90;
+const MOST_LINES = 40;
+/** Rows beyond those in sight: few at first, so that the story is shown soon. */
+const OVERSCAN = 6;
+const FIRST_OVERSCAN = 1;
+
+function estimate(row: StoryRow | undefined): number {
+  const said = row?.kind === "entry" && "text" in row.entry ? row.entry.text : "";
+  if (said.length < LINE) return ESTIMATE;
+  const lines = said.slice(0, MOST_LINES * LINE).split("\n");
+  const count = lines.reduce((sum, line) => sum + Math.ceil(line.length / LINE), 0);
+  return ESTIMATE + TEXT_LINE * Math.min(MOST_LINES, count);
+}
 
 /** A block that is being generated has the key of its final entry, so that its row stays in place. */
 function entryOf(session: string, { key, text, thinking }: LiveBlock): Entry {
@@ -81,17 +96,23 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
     });
   }, []);
   const count = lines.length + (live ? 1 : 0);
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    // After the first paint.
+    const timer = count > 0 ? setTimeout(() => setShown(true), 100) : undefined;
+    return () => clearTimeout(timer);
+  }, [count]);
   const rows = useVirtualizer({
     count,
     getScrollElement: () => place.current,
-    estimateSize,
+    estimateSize: useCallback((index: number) => estimate(lines[index]), [lines]),
     getItemKey: useCallback((index: number) => lines[index]?.key ?? LIVE, [lines]),
-    overscan: 6,
+    overscan: shown ? OVERSCAN : FIRST_OVERSCAN,
     anchorTo: "end",
     followOnAppend: true,
     scrollEndThreshold: NEAR_END,
     // The end is rendered first: no row above it is rendered needlessly.
-    initialOffset: () => count * (ESTIMATE + GAP),
+    initialOffset: () => lines.reduce((sum, row) => sum + estimate(row) + GAP, 0),
     initialRect: { width: 0, height: globalThis.innerHeight },
     paddingStart: 24,
     paddingEnd: 24,
@@ -188,7 +209,7 @@ export function Timeline({ session, opened, conversation }: TimelineProps) {
 
   if (!count && !opened.older && !opened.error) {
     return (
-      <div className={`${styles.log} empty-state`}>
+      <div className={`${styles.log} ${css.empty.page}`} data-empty="">
         {!opened.loading && <p>{text.story.empty}</p>}
       </div>
     );

@@ -19,8 +19,10 @@ import {
   toolName,
 } from "../state/tools";
 import { text } from "../text";
-import { duration, plural, tokens } from "../ui/format";
+import { css } from "../ui/css";
+import { duration, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
+import { Picture } from "../ui/Picture";
 import { Clamped } from "./Clamped";
 import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
@@ -75,7 +77,7 @@ export const ToolRow = memo(function ToolRow(props: ToolProps) {
             {SHOWN.has(state) && <span className={styles.failed}>{text.story.states[state]}</span>}{" "}
             {whenOf(entry, ask)}
             {!SHOWN.has(state) && (
-              <span className="visually-hidden">, {text.story.states[state]}</span>
+              <span className={css.texts.visuallyHidden}>, {text.story.states[state]}</span>
             )}
           </span>
         </button>
@@ -92,7 +94,7 @@ export const ToolRow = memo(function ToolRow(props: ToolProps) {
         <div className={styles.body}>
           <Body entry={entry} />
           {entry.verdict && entry.verdict.reasons.length > 0 && (
-            <p className="muted">
+            <p className={css.texts.muted}>
               {text.story.verdictBy(verdictWord(entry.verdict.verdict), entry.verdict.by)}:{" "}
               <Marked text={entry.verdict.reasons.join("; ")} />
             </p>
@@ -166,7 +168,7 @@ function Tail({ entry }: { entry: ToolEntry }) {
   return (
     <div className={styles.tail} data-failed={entry.failed || undefined}>
       {count > lines.length && (
-        <span className="visually-hidden">{text.story.outputTail(lines.length)}: </span>
+        <span className={css.texts.visuallyHidden}>{text.story.outputTail(lines.length)}: </span>
       )}
       <Terminal text={lines.map((line) => line.slice(0, 400)).join("\n")} bare />
     </div>
@@ -179,8 +181,8 @@ export function TaskLine({ task }: { task: Task }) {
   const parts = [
     over ? task.status : text.story.inBackground,
     duration(task.at - task.began),
-    task.steps !== undefined && plural(task.steps, "call"),
-    task.tokens !== undefined && `${tokens(task.tokens)} tokens`,
+    task.steps !== undefined && text.story.calls(task.steps),
+    task.tokens !== undefined && text.story.tokens(tokens(task.tokens)),
   ];
   return (
     <div className={styles.taskLine} data-over={over || undefined}>
@@ -251,9 +253,9 @@ function Body({ entry }: { entry: ToolEntry }) {
         <Result entry={entry} text={result} />
       )}
       {images.map((image) => (
-        <img
+        <Picture
           key={image.slice(-64)}
-          className="picture"
+          className={css.card.picture}
           src={image}
           alt={text.story.resultPicture}
         />
@@ -265,7 +267,10 @@ function Body({ entry }: { entry: ToolEntry }) {
 function Result({ entry, text: said }: { entry: ToolEntry; text: string }) {
   const kind = kindOf(entry.name);
   const long = longOutput(said, entry.structured);
-  if (long) return <StoredOutput output={long} failed={entry.failed ?? false} />;
+  if (long) {
+    const { id, resultSeq } = entry;
+    return <StoredOutput output={long} failed={entry.failed ?? false} call={id} seq={resultSeq} />;
+  }
   if ((kind === "agent" || kind === "web") && !entry.failed) {
     return (
       <Clamped lines={16}>
@@ -285,7 +290,7 @@ function Links({ found }: { found: Found[] }) {
           <a href={one.url} target="_blank" rel="noopener noreferrer nofollow" title={one.url}>
             {one.title}
           </a>{" "}
-          <span className="muted">{new URL(one.url).host}</span>
+          <span className={css.texts.muted}>{new URL(one.url).host}</span>
         </li>
       ))}
     </ol>
@@ -336,7 +341,7 @@ export function Todos({ todos }: { todos: readonly Todo[] }) {
         <li key={index} data-status={todo.status}>
           <span aria-hidden="true">{lookup(MARKS, todo.status) ?? "○"}</span>{" "}
           <Marked text={todo.text} />
-          <span className="visually-hidden">, {text.story.todoStatus(todo.status)}</span>
+          <span className={css.texts.visuallyHidden}>, {text.story.todoStatus(todo.status)}</span>
         </li>
       ))}
     </ul>

@@ -77,6 +77,9 @@ export function languageOf(name: string | undefined): Language | undefined {
   return lookup(ALIASES, ending);
 }
 
+/** In characters: a longer line has no colours. */
+const LONGEST_LINE = 2000;
+
 /** The tokens of each line; empty for a language that is not supported. */
 export async function highlight(
   code: string,
@@ -97,6 +100,10 @@ export async function highlight(
       lang: language,
       themes: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
       defaultColor: false,
+      // After its limit it would leave the rest of a line in wrong colours: the first line of a
+      // language takes long on a slow machine. Lines that could take really long have none.
+      tokenizeTimeLimit: 0,
+      tokenizeMaxLineLength: LONGEST_LINE,
       ...(grammarState ? { grammarState } : {}),
     });
     grammarState = part.grammarState;

@@ -2,8 +2,8 @@ import { useCallback } from "react";
 import { get } from "../api/http";
 import type { components } from "../api/schema";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
-import { plural } from "../ui/format";
 import { useQuery } from "../ui/useQuery";
 import styles from "./newSession.module.css";
 
@@ -33,7 +33,7 @@ export function DirectoryBrowser(props: {
       <header>
         <button
           type="button"
-          className="small ghost"
+          className={`${css.button.small} ${css.button.ghost}`}
           disabled={!at}
           onClick={() => onGo(here?.parent ?? undefined)}
         >
@@ -47,21 +47,19 @@ export function DirectoryBrowser(props: {
         <ul>
           {folders.map((folder) => (
             <li key={folder.path}>
-              <button type="button" className="ghost" onClick={() => onGo(folder.path)}>
+              <button type="button" className={css.button.ghost} onClick={() => onGo(folder.path)}>
                 {here?.path ? folder.name : folder.path}
                 {folder.repository && <span className={styles.tag}>{text.newSession.git}</span>}
               </button>
             </li>
           ))}
           {!folders.length && !found.loading && (
-            <li className="muted">{text.newSession.noFolders}</li>
+            <li className={css.texts.muted}>{text.newSession.noFolders}</li>
           )}
         </ul>
       )}
       {(here?.left_out ?? 0) > 0 && (
-        <p className="muted">
-          {text.newSession.typePath(plural(here?.left_out ?? 0, text.newSession.moreFolder))}
-        </p>
+        <p className={css.texts.muted}>{text.newSession.typePath(here?.left_out ?? 0)}</p>
       )}
     </section>
   );

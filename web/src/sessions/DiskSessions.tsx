@@ -5,8 +5,9 @@ import type { components } from "../api/schema";
 import type { Machine } from "../api/types";
 import { store, useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
-import { ago, newId, plural } from "../ui/format";
+import { ago, newId } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { useAction } from "../ui/useAction";
 import { useNow } from "../ui/useNow";
@@ -60,7 +61,7 @@ export function DiskSessions({ onClose }: { onClose: () => void }) {
         return;
       }
       const count = report.sessions.filter((one) => REPORTED.has(one.outcome)).length;
-      setNote(words.imported(plural(count, "session")));
+      setNote(words.imported(count));
     });
   /** On another machine the hub cannot read the past; the CLI there still has it. */
   const continueThere = (one: OnDisk): void =>
@@ -77,9 +78,9 @@ export function DiskSessions({ onClose }: { onClose: () => void }) {
   const names = [LOCAL, ...(machines.value?.machines ?? []).map((one) => one.name)];
   return (
     <div className={styles.form}>
-      <p className="muted">{words.diskHint}</p>
+      <p className={css.texts.muted}>{words.diskHint}</p>
       <div className={styles.diskTools}>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.machine}</span>
           <select value={machine} onChange={(event) => setMachine(event.target.value)}>
             {[...new Set(names)].map((name) => (
@@ -87,7 +88,7 @@ export function DiskSessions({ onClose }: { onClose: () => void }) {
             ))}
           </select>
         </label>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.filter}</span>
           <input type="search" value={filter} onChange={(event) => setFilter(event.target.value)} />
         </label>
@@ -122,10 +123,10 @@ export function DiskSessions({ onClose }: { onClose: () => void }) {
           );
         })}
         {!shown.length && !found.loading && !found.error && (
-          <li className="muted">{words.noDisk}</li>
+          <li className={css.texts.muted}>{words.noDisk}</li>
         )}
       </ul>
-      {found.value?.more && <p className="muted">{words.moreOnDisk}</p>}
+      {found.value?.more && <p className={css.texts.muted}>{words.moreOnDisk}</p>}
     </div>
   );
 }
@@ -146,12 +147,12 @@ function Row(props: {
         <strong>
           <Marked text={one.title} />
         </strong>
-        <span className="muted">
+        <span className={css.texts.muted}>
           {one.directory ? <Marked text={one.directory} /> : words.noDirectory}
           {one.branch && ` · ${one.branch}`} · {ago(one.updated, now)}
         </span>
       </span>
-      <span className="buttons">
+      <span className={css.layout.buttons}>
         {(props.local || props.here) && (
           <button type="button" disabled={props.busy} onClick={props.onImport}>
             {props.here ? words.known : words.importIt}
@@ -160,7 +161,7 @@ function Row(props: {
         {!props.here && (
           <button
             type="button"
-            className="primary"
+            className={css.button.primary}
             disabled={props.busy || !one.directory}
             onClick={props.onContinue}
           >

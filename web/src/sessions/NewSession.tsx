@@ -11,6 +11,7 @@ import { rememberPrompt } from "../state/library";
 import { lookup } from "../state/lookup";
 import { store, useAppState } from "../state/store";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
 import { ErrorText } from "../ui/ErrorText";
 import { newId } from "../ui/format";
@@ -56,7 +57,7 @@ export function NewSession({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={words.title} size="l" onClose={onClose} initialFocus={prompt} keepOpen>
       <fieldset className={styles.ways}>
-        <legend className="visually-hidden">{words.ways}</legend>
+        <legend className={css.texts.visuallyHidden}>{words.ways}</legend>
         {(["fresh", "disk"] as const).map((one) => (
           <button key={one} type="button" aria-pressed={way === one} onClick={() => setWay(one)}>
             {one === "fresh" ? words.fresh : words.continued}
@@ -117,7 +118,7 @@ function Fresh(props: { onClose: () => void; field: React.RefObject<HTMLTextArea
           setNote(setsMore(next) ? words.templateSets : "");
         }}
       />
-      <label className="field">
+      <label className={css.field.field}>
         <span>{words.prompt}</span>
         <textarea
           ref={props.field}
@@ -128,7 +129,7 @@ function Fresh(props: { onClose: () => void; field: React.RefObject<HTMLTextArea
         />
       </label>
       <AttachmentList attachments={attachments} />
-      <div className="buttons">
+      <div className={css.layout.buttons}>
         <AttachFiles onFiles={attachments.add} />
         <PromptsMenu text={prompt.trim()} earlier={[]} onUse={setPrompt} />
         <Dictate onText={(said) => setPrompt((before) => `${before} ${said}`.trim())} />
@@ -156,13 +157,17 @@ function Fresh(props: { onClose: () => void; field: React.RefObject<HTMLTextArea
         <SaveTemplate chosen={chosen} prompt={prompt} />
       </details>
       {note && (
-        <p className="note" role="status">
+        <p className={css.note.note} role="status">
           {note}
         </p>
       )}
       <ErrorText error={action.error || there.error} />
-      <div className={`buttons ${styles.actions}`}>
-        <button type="submit" className="primary" disabled={action.busy || attachments.reading}>
+      <div className={`${css.layout.buttons} ${styles.actions}`}>
+        <button
+          type="submit"
+          className={css.button.primary}
+          disabled={action.busy || attachments.reading}
+        >
           {action.busy ? words.starting : runs > 1 ? words.startSeveral(runs) : words.start}
         </button>
         <button type="button" onClick={props.onClose}>
@@ -212,7 +217,7 @@ function Place(props: {
     <section className={styles.where} aria-label={words.where}>
       {projects.length > 0 && (
         <fieldset className={styles.chips}>
-          <legend className="visually-hidden">{words.projects}</legend>
+          <legend className={css.texts.visuallyHidden}>{words.projects}</legend>
           {projects.map((one) => (
             <button
               key={one.name}
@@ -238,7 +243,7 @@ function Place(props: {
       )}
       {recent.length > 0 && (
         <fieldset className={styles.chips}>
-          <legend className="visually-hidden">{words.recent}</legend>
+          <legend className={css.texts.visuallyHidden}>{words.recent}</legend>
           {recent
             .filter((folder) => !owned.has(folder))
             .map((folder) => (
@@ -255,7 +260,7 @@ function Place(props: {
         </fieldset>
       )}
       <div className={styles.place}>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.directory}</span>
           <input
             required={!chosen.project}
@@ -292,7 +297,7 @@ function More(props: {
   const defaultOf = (name: "model" | "mode" | "effort" | "policy", other: string): string =>
     defaults?.[name] ? words.projectDefault(defaults[name]) : other;
   const field = (name: keyof Choices, label: string, placeholder: string) => (
-    <label className="field">
+    <label className={css.field.field}>
       <span>{label}</span>
       <input
         value={chosen[name]}
@@ -310,7 +315,7 @@ function More(props: {
     of: readonly string[],
     labels: Record<string, string> = {},
   ) => (
-    <label className="field">
+    <label className={css.field.field}>
       <span>{label}</span>
       <select value={chosen[name]} onChange={(event) => change({ [name]: event.target.value })}>
         <option value="">{empty}</option>
@@ -323,8 +328,8 @@ function More(props: {
     </label>
   );
   return (
-    <div className="columns">
-      <label className="field">
+    <div className={css.layout.columns}>
+      <label className={css.field.field}>
         <span>{words.machine}</span>
         <select
           value={chosen.machine}
@@ -348,7 +353,7 @@ function More(props: {
         text.session.modes,
       )}
       {choice("effort", words.effort, defaultOf("effort", words.cliDefault), EFFORTS)}
-      <label className="field">
+      <label className={css.field.field}>
         <span>{words.budget}</span>
         <input
           type="number"
@@ -380,9 +385,9 @@ function Several({ chosen, change }: { chosen: Choices; change: Change }) {
   return (
     <fieldset className={styles.several}>
       <legend>{words.several}</legend>
-      <p className="muted">{words.severalHint}</p>
-      <div className="columns">
-        <label className="field">
+      <p className={css.texts.muted}>{words.severalHint}</p>
+      <div className={css.layout.columns}>
+        <label className={css.field.field}>
           <span>{words.copies}</span>
           <input
             type="number"
@@ -392,7 +397,7 @@ function Several({ chosen, change }: { chosen: Choices; change: Change }) {
             onChange={(event) => change({ copies: event.target.value })}
           />
         </label>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.models}</span>
           <input
             value={chosen.models}

@@ -10,6 +10,7 @@ import { nameOf } from "../state/sessions";
 import { useAppState } from "../state/store";
 import type { Branch } from "../state/trees";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { ago, cost, elapsed } from "../ui/format";
 import { Icon } from "../ui/Icon";
@@ -83,13 +84,13 @@ function Fold(props: {
   return (
     <button
       type="button"
-      className={`ghost ${styles.fold}`}
+      className={`${css.button.ghost} ${styles.fold}`}
       aria-expanded={!props.folded}
       aria-controls={props.controls}
       onClick={() => toggleFolded(session.session)}
     >
       <Icon of={props.folded ? ChevronRight : ChevronDown} size={14} />
-      <span className="visually-hidden">{withMarks(nameOf(session))}: </span>
+      <span className={css.texts.visuallyHidden}>{withMarks(nameOf(session))}: </span>
       {content}
     </button>
   );
@@ -98,9 +99,11 @@ function Fold(props: {
 /** The state as a colour, and in words for those who do not see it. */
 function StateDot({ doing }: { doing: Doing }) {
   return (
-    <span className="badge" data-tone={doing.tone}>
-      <span className="dot" aria-hidden="true" />
-      {doing.what !== undefined && <span className="visually-hidden">{doing.label}: </span>}
+    <span className={css.badge.badge} data-tone={doing.tone}>
+      <span className={css.badge.dot} aria-hidden="true" />
+      {doing.what !== undefined && (
+        <span className={css.texts.visuallyHidden}>{doing.label}: </span>
+      )}
     </span>
   );
 }
@@ -126,6 +129,7 @@ function Row(props: {
   const doing = doingOf(session, unread);
   const own = familyCost(members);
   const facts = [
+    session.parent !== null && words.fork,
     session.queued > 0 && words.queued(session.queued),
     family.length > 0 && words.members(family.length),
     todoProgress(session),
@@ -143,7 +147,7 @@ function Row(props: {
         <StateDot doing={doing} />
         <span className={styles.title} title={withMarks(name)}>
           <Marked text={name} />
-          {unread && <span className="visually-hidden"> {words.unread}</span>}
+          {unread && <span className={css.texts.visuallyHidden}> {words.unread}</span>}
         </span>
         <span className={styles.doing} data-tone={doing.tone} title={doing.hint}>
           {doing.what === undefined ? doing.label : <Marked text={doing.what} code />}
@@ -174,7 +178,7 @@ function Row(props: {
       )}
       <button
         type="button"
-        className={`ghost icon-button ${styles.pin}`}
+        className={`${css.button.ghost} ${css.button.iconButton} ${styles.pin}`}
         aria-pressed={pinned !== undefined}
         aria-label={(pinned ? words.unpin : words.pin)(withMarks(name))}
         onClick={() => onPin((pinned ?? members[0] ?? session).session)}

@@ -11,7 +11,7 @@ import {
   Settings,
   ShieldCheck,
 } from "lucide-react";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { showKeys } from "../asks/showKeys";
 import { familiesOf } from "../state/families";
@@ -19,16 +19,17 @@ import { groupSessions, type Show } from "../state/groups";
 import { useAppState } from "../state/store";
 import { treeCosts } from "../state/trees";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Icon } from "../ui/Icon";
+import { later } from "../ui/later";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
+import { SESSION_LIST } from "./listId";
 import { usePins } from "./pins";
 import { type ListView, SessionBranch } from "./SessionBranch";
 import styles from "./sidebar.module.css";
 
-const NewSession = lazy(() =>
-  import("./NewSession").then((module) => ({ default: module.NewSession })),
-);
+const NewSession = later(() => import("./NewSession").then((module) => module.NewSession));
 
 const words = text.sessions;
 
@@ -58,7 +59,11 @@ export function Sidebar() {
           {text.app.name}
         </Link>
         {mayManage && (
-          <button type="button" className="primary small" onClick={() => setCreating(true)}>
+          <button
+            type="button"
+            className={`${css.button.primary} ${css.button.small}`}
+            onClick={() => setCreating(true)}
+          >
             <Icon of={Plus} size={14} />
             {words.create}
           </button>
@@ -85,7 +90,13 @@ export function Sidebar() {
           ))}
         </select>
       </div>
-      <nav className={styles.sessionList} data-part="list" aria-label={words.all}>
+      <nav
+        className={styles.sessionList}
+        id={SESSION_LIST}
+        tabIndex={-1}
+        data-part="list"
+        aria-label={words.all}
+      >
         {groups.map(([place, trees]) => (
           <section key={place}>
             <PlaceHeading place={place} />
@@ -109,11 +120,7 @@ export function Sidebar() {
         )}
       </nav>
       <Pages />
-      {creating && (
-        <Suspense fallback={null}>
-          <NewSession onClose={() => setCreating(false)} />
-        </Suspense>
-      )}
+      {creating && <NewSession onClose={() => setCreating(false)} />}
     </aside>
   );
 }
@@ -143,7 +150,7 @@ function InboxLink() {
         {waiting > 0 && (
           <span className={styles.count}>
             {waiting}
-            <span className="visually-hidden"> {words.waitingForYou}</span>
+            <span className={css.texts.visuallyHidden}> {words.waitingForYou}</span>
           </span>
         )}
       </Link>
@@ -161,7 +168,7 @@ function Pages() {
           <span>{word}</span>
         </Link>
       ))}
-      <button type="button" className="ghost" onClick={showKeys}>
+      <button type="button" className={css.button.ghost} onClick={showKeys}>
         <Icon of={Keyboard} />
         <span>{words.pages.keys}</span>
       </button>
@@ -181,7 +188,7 @@ function PlaceHeading({ place }: { place: string }) {
         <Marked text={name} code />
       </strong>
       {parts.length > 0 && (
-        <span className="path">
+        <span className={`${css.texts.path} ${styles.path}`}>
           <Marked text={`/${parts.join("/")}`} code />
         </span>
       )}

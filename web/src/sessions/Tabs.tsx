@@ -16,6 +16,7 @@ import {
   tabOfPath,
 } from "../state/tabs";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Icon } from "../ui/Icon";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
@@ -102,11 +103,11 @@ function Tab({ id, here, onClose }: { id: string; here: boolean; onClose: () => 
         <span className={styles.title}>
           <Marked text={name} />
         </span>
-        {unread && <span className="visually-hidden"> {text.sessions.unread}</span>}
+        {unread && <span className={css.texts.visuallyHidden}> {text.sessions.unread}</span>}
       </Link>
       <button
         type="button"
-        className="ghost icon-button"
+        className={`${css.button.ghost} ${css.button.iconButton}`}
         aria-label={text.sessions.closeTab(withMarks(name))}
         onClick={onClose}
       >

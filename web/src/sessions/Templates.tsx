@@ -8,6 +8,7 @@ import {
   useLibrary,
 } from "../state/library";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { ErrorText } from "../ui/ErrorText";
 import { IconButton } from "../ui/IconButton";
 import { Marked } from "../ui/Marked";
@@ -27,7 +28,7 @@ export function Templates({ onUse }: { onUse: (template: Template) => void }) {
   if (!templates.length) return <ErrorText error={action.error} />;
   return (
     <fieldset className={styles.chips}>
-      <legend className="visually-hidden">{words.templates}</legend>
+      <legend className={css.texts.visuallyHidden}>{words.templates}</legend>
       {templates.map((one) => (
         <span key={one.id} className={styles.template}>
           <button
@@ -42,7 +43,7 @@ export function Templates({ onUse }: { onUse: (template: Template) => void }) {
             <IconButton
               icon={Trash2}
               label={words.removeTemplate(one.name)}
-              className="ghost small"
+              className={`${css.button.ghost} ${css.button.small}`}
               onClick={() => void run(() => removeTemplate(one.id))}
             />
           )}
@@ -78,7 +79,7 @@ export function SaveTemplate({ chosen, prompt }: { chosen: Choices; prompt: stri
           setSaved(false);
         }}
       />
-      <label className="option">
+      <label className={css.field.option}>
         <input
           type="checkbox"
           checked={shared}

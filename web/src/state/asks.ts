@@ -1,7 +1,9 @@
 // The open questions of all sessions, how the others were settled, and the answers on their way.
+
 import { ApiError, errorText, get } from "../api/http";
 import type { Stream } from "../api/stream";
 import type { Answer, Ask, Stored } from "../api/types";
+import { text } from "../text";
 import type { AppState, Sending } from "./appState";
 import { RUN_ENDED } from "./entries";
 import { type Slice, withEntry, withoutEntry } from "./observable";
@@ -91,7 +93,7 @@ export class Asks {
       if (event.kind === "ask.opened") {
         asks = withEntry(asks, event.ask, { session, seq, at, opened: event });
       } else if (event.kind === "ask.answered") {
-        settle(event.ask, `${event.allowed ? "allowed" : "denied"} by ${event.by}`);
+        settle(event.ask, settledBy(event.allowed, event.by));
       } else if (event.kind === "ask.withdrawn") {
         settle(event.ask, event.reason);
       } else if (event.kind === "run.ended") {
@@ -120,4 +122,9 @@ export class Asks {
   private setSending(ask: string, sending: Sending): void {
     this.state.set({ sending: withEntry(this.state.get().sending, ask, sending) });
   }
+}
+
+function settledBy(allowed: boolean, by: string): string {
+  const { verdicts, verdictBy } = text.story;
+  return verdictBy(verdicts[allowed ? "allow" : "deny"] ?? "", by);
 }

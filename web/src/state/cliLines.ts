@@ -1,5 +1,6 @@
 // Single lines of the CLI, read for people: tasks, retries, compaction, placeholders.
 
+import { text as words } from "../text";
 import { isObject, type JsonObject, number, plainText, text } from "./contentBlocks";
 import type { Base, NoteEntry, Task } from "./entries";
 import { lookup } from "./lookup";
@@ -31,21 +32,22 @@ export function retryOf(
   at: number,
 ): Omit<NoteEntry, "kind" | "code" | keyof Base> {
   const why = [number(line.error_status), text(line.error).replaceAll("_", " ")].filter(Boolean);
-  const count = `attempt ${number(line.attempt) ?? "?"} of ${number(line.max_retries) ?? "?"}`;
+  const { retry, retrying, unknownCount } = words.story.notes;
+  const attempt = number(line.attempt) ?? unknownCount;
+  const most = number(line.max_retries) ?? unknownCount;
   return {
     tone: "warn",
-    text: `The model's API failed (${why.join(", ")}), ${count}.`,
+    text: retry(why.join(", "), attempt, most),
     until: at + (number(line.retry_delay_ms) ?? 0),
-    next: "Retrying",
+    next: retrying,
   };
 }
 
 export function compactionOf(line: JsonObject): string {
   const metadata = isObject(line.compact_metadata) ? line.compact_metadata : {};
   const [before, after] = [number(metadata.pre_tokens), number(metadata.post_tokens)];
-  const sizes =
-    before !== undefined && after !== undefined ? `: ${before} tokens reduced to ${after}` : "";
-  return `conversation compacted${sizes}`;
+  const { compacted, compactedTo } = words.story.notes;
+  return before !== undefined && after !== undefined ? compactedTo(before, after) : compacted;
 }
 
 /** Whether a line of a transcript is the answer that the CLI puts behind a turn that was cut off. */
@@ -74,8 +76,28 @@ export function commandIn(line: JsonObject): string {
 
 /** Why a turn begins that nobody prompted: a task that ended. */
 export function causeOf(line: JsonObject, title: string): string {
-  const status = text(line.status) || "ended";
-  return text(line.summary) || `Background task “${title}”: ${status}`;
+  const { task, taskEnded } = words.story.notes;
+  return text(line.summary) || task(title, text(line.status) || taskEnded);
+}
+
+/** Why the CLI woke up by itself; empty if the line does not tell. */
+export function wakeUpOf(line: JsonObject): string {
+  const source = text(line.wakeup_source);
+  if (line.state !== "started" || !source) return "";
+  return lookup(words.story.causes.wakeUps, source) ?? words.story.causes.wakeUps.schedule_wakeup;
+}
+
+/** Why a turn began that nobody prompted, as the CLI says it; empty if it does not. */
+export function originOf(line: JsonObject): string {
+  const { causes } = words.story;
+  const origin = isObject(line.origin) ? line.origin : {};
+  if (origin.kind === "channel") return causes.channel(text(origin.server));
+  if (origin.kind === "task-notification") {
+    const what = lookup(causes.notifications, text(origin.subkind)) ?? causes.task;
+    const reason = text(origin.fireReason);
+    return reason ? `${what}: ${reason}` : `${what}.`;
+  }
+  return lookup(causes.origins, text(origin.kind)) ?? "";
 }
 
 const LEVELS: Record<string, NoteEntry["tone"]> = { warning: "warn", error: "bad" };
@@ -90,13 +112,13 @@ export function noticeOf(line: JsonObject): Pick<NoteEntry, "tone" | "text"> | u
     case "hook_response":
       if (line.outcome !== "error") return undefined;
       return said(
-        `The hook ${text(line.hook_name)} failed: ${text(line.stderr) || text(line.output)}`.trim(),
+        words.story.notes.hookFailed(text(line.hook_name), text(line.stderr) || text(line.output)),
         "warn",
       );
     case "model_refusal_fallback":
       return said(line.content, "warn");
     case "session_writes_lost":
-      return said("The CLI could not write all of the session to its disk.", "bad");
+      return said(words.story.notes.writesLost, "bad");
     default:
       return undefined;
   }
@@ -106,6 +128,6 @@ function said(
   content: unknown,
   tone: NoteEntry["tone"],
 ): Pick<NoteEntry, "tone" | "text"> | undefined {
-  const words = text(content).trim();
-  return words ? { tone, text: words } : undefined;
+  const told = text(content).trim();
+  return told ? { tone, text: told } : undefined;
 }

@@ -89,13 +89,17 @@ export function plainText(content: unknown): string {
     .join("\n");
 }
 
-/** The images in a content, as data URLs. */
+/** Where the hub keeps a picture of an event. */
+const PATH = /^\/api\/sessions\/[^/?#]+\/events\/\d+\/pictures\/[0-9a-f]{32}$/;
+
+/** The images in a content: as data URLs, or as paths of the hub. */
 export function imagesOf(content: unknown): string[] {
   return blocksOf(content).flatMap((block) => {
     if (block.type !== "image" || block.source.type !== "base64") return [];
-    const { media_type, data } = block.source;
-    const fits = /^image\/(png|jpeg|gif|webp)$/.test(media_type ?? "");
-    return fits && data ? [`data:${media_type};base64,${data}`] : [];
+    const { media_type, data, url } = block.source;
+    if (!/^image\/(png|jpeg|gif|webp)$/.test(text(media_type))) return [];
+    if (text(data)) return [`data:${media_type};base64,${data}`];
+    return PATH.test(text(url)) ? [text(url)] : [];
   });
 }
 

@@ -25,7 +25,14 @@ export function doingOf(session: Session, unread: boolean): Doing {
     return { label: words.budgetSpent, tone: "wait" };
   if (session.state === "working") return working(session);
   if (session.state === "idle") return idle(session, unread);
+  if (session.state === "ended" && neverBegan(session))
+    return { label: words.notStarted, tone: "bad" };
   return { label, tone };
+}
+
+/** Whether a machine was to run the last process, and could not: the CLI is missing, for one. */
+function neverBegan({ machine, directory }: Session): boolean {
+  return machine !== null && directory === null;
 }
 
 function working({ holds, since: began }: Session): Doing {

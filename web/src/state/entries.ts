@@ -1,5 +1,7 @@
 // The entries of a story: what a person reads, one after the other.
+
 import type { AskOpened, HubEvent } from "../api/types";
+import { text } from "../text";
 import type { JsonObject } from "./contentBlocks";
 
 export interface Base {
@@ -43,6 +45,8 @@ export interface ToolEntry extends Base {
   interrupted?: boolean;
   result?: unknown;
   structured?: unknown;
+  /** The number of the event with its result. */
+  resultSeq?: number;
   progress?: string;
   /** The background task that the call has become. */
   task?: Task;
@@ -95,7 +99,7 @@ export interface Settled {
   waited?: number;
 }
 /** How a question is settled whose run has ended: it can be answered until another run starts. */
-export const RUN_ENDED = "the agent ended";
+export const RUN_ENDED = text.story.notes.agentEnded;
 
 /** Whether the end of a run leaves it unanswered: a stopped agent withdraws its last question first. */
 export function isUnanswered({ opened, settled }: AskEntry, last: boolean): boolean {

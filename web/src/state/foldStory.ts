@@ -8,8 +8,10 @@ import {
   compactionOf,
   isPlaceholder,
   noticeOf,
+  originOf,
   retryOf,
   taskOf,
+  wakeUpOf,
 } from "./cliLines";
 import {
   blocksOf,
@@ -61,7 +63,7 @@ export class StoryFold {
         if (isObject(event.line)) this.line(event.line);
         return;
       case "said.broken":
-        return this.draft.note("bad", `Unreadable line from the CLI: ${event.error}`);
+        return this.draft.note("bad", words.story.notes.unreadable(event.error));
       case "prompt.queued":
         return this.draft.add({
           kind: "prompt",
@@ -113,33 +115,38 @@ export class StoryFold {
       case "rate_limited":
         if (event.status === "rejected") {
           const until = event.resets_at ?? undefined;
-          this.draft.note("warn", "The account reached its rate limit.", until, "It resets");
+          const { rateLimit, rateLimitResets } = words.story.notes;
+          this.draft.note("warn", rateLimit, until, rateLimitResets);
         }
         return;
       case "budget.reached":
         return this.draft.note(
           "bad",
-          `Budget of the ${event.scope} reached: ${amount(event.spent, event.unit)} of ${amount(event.limit, event.unit)}.`,
+          words.story.notes.budget(
+            event.scope,
+            amount(event.spent, event.unit),
+            amount(event.limit, event.unit),
+          ),
         );
       case "prompt.peer": {
-        const process = event.pid == null ? "an unknown process" : `process ${event.pid}`;
-        const who = event.name ? `${event.name}, ${process}` : process;
+        const told = words.story.notes;
+        const process = event.pid == null ? told.unknownProcess : told.process(event.pid);
+        const who = event.name ? told.namedProcess(event.name, process) : process;
         this.draft.story.cause = undefined;
-        return this.draft.note(
-          "warn",
-          `Another Claude session (${who}) prompted: ${event.text ?? ""}`,
-        );
+        this.draft.story.owed = false;
+        return this.draft.note("warn", told.peer(who, event.text ?? ""));
       }
       case "alarm":
         return this.draft.note("bad", event.action ? `${event.text} ${event.action}` : event.text);
       case "alarm.ended":
-        return this.draft.note("good", "The agent responds again.");
+        return this.draft.note("good", words.story.notes.responds);
       case "run.started":
-        this.draft.closeAsks((ask) => ask.settled?.how === RUN_ENDED, "never answered");
-        this.draft.noTurn();
-        return this.draft.mark(
-          event.version ? `Claude Code ${event.version} started` : "agent started",
+        this.draft.closeAsks(
+          (ask) => ask.settled?.how === RUN_ENDED,
+          words.story.notes.neverAnswered,
         );
+        this.draft.noTurn();
+        return this.draft.mark(words.story.notes.started(event.version ?? ""));
       case "run.cli_session":
         return this.draft.inConversation(event.cli_session);
       case "run.ended":
@@ -149,21 +156,24 @@ export class StoryFold {
         );
         this.draft.interruptTools();
         this.draft.noTurn();
-        return this.draft.note(event.clean ? "plain" : "warn", `The agent ended. ${event.reason}`);
+        return this.draft.note(
+          event.clean ? "plain" : "warn",
+          words.story.notes.ended(event.reason),
+        );
       case "run.link_lost":
-        return this.draft.note("warn", `${event.reason} The agent may still be working.`);
+        return this.draft.note("warn", words.story.notes.linkLost(event.reason));
       case "run.link_found":
         return this.draft.note(
           event.lost ? "bad" : "good",
-          event.lost ? "Connection restored; some output was lost." : "Connection restored.",
+          event.lost ? words.story.notes.linkFoundWithLoss : words.story.notes.linkFound,
         );
       case "worktree.settled":
         return this.draft.note(
           "plain",
-          event.text || `${event.branch}: ${event.action} by ${event.by}.`,
+          event.text || words.story.notes.worktree(event.branch, event.action, event.by),
         );
       case "folder.changed":
-        return this.draft.note("plain", `${event.text} (${event.by})`);
+        return this.draft.note("plain", words.story.notes.doneBy(event.text ?? "", event.by));
       case "session.rewound": {
         const { rewoundFiles, rewoundConversation, rewoundBoth, rewound } = words.changes;
         const both = event.files && event.conversation;
@@ -171,7 +181,7 @@ export class StoryFold {
         return this.draft.note("warn", rewound(event.by, what));
       }
       case "session.renamed":
-        return this.draft.mark(`renamed to “${event.name}” by ${event.by}`);
+        return this.draft.mark(words.story.notes.renamed(event.name, event.by));
       case "noted":
         return this.draft.note(
           event.level === "error" ? "bad" : event.level === "warning" ? "warn" : "plain",
@@ -192,10 +202,17 @@ export class StoryFold {
         return this.user(line);
       case "system":
         return this.system(line);
+      case "command_lifecycle":
+        return this.draft.turnCaused(wakeUpOf(line));
+      case "result":
+        if (this.draft.story.owed) this.draft.turnCaused(originOf(line));
+        return;
       case "tool_progress": {
         const seconds = number(line.elapsed_time_seconds);
         if (seconds !== undefined) {
-          this.draft.changeTool(text(line.tool_use_id), { progress: `${Math.round(seconds)} s` });
+          this.draft.changeTool(text(line.tool_use_id), {
+            progress: words.numbers.seconds(Math.round(seconds)),
+          });
         }
         return;
       }
@@ -272,6 +289,7 @@ export class StoryFold {
   private user(line: JsonObject): void {
     const message = isObject(line.message) ? line.message : {};
     if (line.isReplay) {
+      this.draft.turnCaused(originOf(line));
       const output = commandOutput(plainText(message.content));
       if (output) this.output(output);
       return;
@@ -287,6 +305,7 @@ export class StoryFold {
           failed: block.is_error ?? false,
           result: block.content,
           structured: line.tool_use_result,
+          resultSeq: this.draft.seq,
         });
       }
     }
@@ -373,7 +392,7 @@ export class StoryFold {
       duration: event.duration_ms ?? undefined,
       waited: ended?.waited ?? 0,
       tokens,
-      text: event.failed ? (event.text ?? "") : "",
+      text: event.failed && !this.isSaid(event.text ?? "") ? (event.text ?? "") : "",
     });
   }
 
@@ -383,6 +402,14 @@ export class StoryFold {
       (entry) => entry.kind === "prompt" || entry.kind === "text" || entry.kind === "turn",
     );
     return last?.kind === "prompt";
+  }
+
+  /** Whether the last message already says a text: "Not logged in" is a message and a result. */
+  private isSaid(text: string): boolean {
+    const last = this.draft.story.entries.findLast(
+      (entry) => entry.kind === "prompt" || entry.kind === "text" || entry.kind === "turn",
+    );
+    return last?.kind === "text" && last.text.trim() === text.trim();
   }
 
   private decided(event: EventOf<"decided">): void {
@@ -405,6 +432,6 @@ function filesOf(content: unknown): { files?: string[] } {
 
 /** An amount of money, or of something else, in a few digits. */
 function amount(value: number, unit: string): string {
-  if (unit !== "usd") return `${value} ${unit}`;
-  return `$${value < 0.01 ? Number(value.toPrecision(2)) : value.toFixed(2)}`;
+  if (unit !== "usd") return words.numbers.otherUnit(value, unit);
+  return value < 0.01 ? words.numbers.fineUsd(value) : words.numbers.usd(value);
 }

@@ -1,5 +1,7 @@
 // The list of sessions as a person sees it: filtered, and grouped by machine and project. Pure.
+
 import type { Session } from "../api/types";
+import { text } from "../text";
 import { familiesOf, oneOfEach } from "./families";
 import { stateOf } from "./sessionStates";
 import { byUrgency, nameOf, projectOf } from "./sessions";
@@ -45,7 +47,7 @@ export function groupSessions(
   );
   const groups = new Map<string, Branch[]>();
   const pinned = trees.filter(({ session }) => isPinned(session));
-  if (pinned.length) groups.set("Pinned", pinned);
+  if (pinned.length) groups.set(text.sessions.pinned, pinned);
   for (const tree of trees) {
     const { session } = tree;
     if (isPinned(session)) continue;

@@ -1,4 +1,5 @@
 // Output that the CLI stored in a file, because it was too long for the model. Pure.
+import { text as words } from "../text";
 import { isObject, number, text } from "./contentBlocks";
 
 export interface LongOutput {
@@ -26,8 +27,24 @@ export function longOutput(result: string, structured: unknown): LongOutput | un
   return {
     preview: (more.length > rest.length ? more : rest).replace(/\n\.\.\.\n?$/, ""),
     path: path || text(known.persistedOutputPath),
-    size: size || (stored === undefined ? "" : `${Math.ceil(stored / 1024)} KB`),
+    size: size || (stored === undefined ? "" : words.numbers.kilobytes(Math.ceil(stored / 1024))),
   };
+}
+
+/** Letters of a piece that is drawn as one. */
+const PIECE = 100_000;
+
+/** A long text in pieces of whole lines, where these are not longer than a piece. */
+export function linesIn(output: string): string[] {
+  const pieces: string[] = [];
+  for (let begin = 0; begin < output.length; ) {
+    const line = output.lastIndexOf("\n", begin + PIECE - 1);
+    const rest = output.length - begin <= PIECE;
+    const end = rest ? output.length : line > begin ? line + 1 : begin + PIECE;
+    pieces.push(output.slice(begin, end));
+    begin = end;
+  }
+  return pieces;
 }
 
 /** The last lines of a text that is not empty, and how many lines it has. */

@@ -3,12 +3,15 @@
 // Knows nothing of what events mean to the list of sessions. The stream delivers events in order; a
 // gap between what is loaded and what it delivers is filled from the hub's history.
 import { errorText, get, sessionPath } from "../api/http";
+import type { components } from "../api/schema";
 import type { Stream } from "../api/stream";
 import type { Session, Stored } from "../api/types";
 import type { AppState, OpenSession } from "./appState";
 import { type Slice, withEntry, withoutEntry } from "./observable";
 import { mergeSessions } from "./sessions";
 import { EMPTY_STORY, foldEvents, refoldStory } from "./story";
+
+type Schemas = components["schemas"];
 
 /** How many events are read when a session is opened: a few screens; and then as a person scrolls. */
 const FIRST_PAGE = 200;
@@ -132,14 +135,15 @@ export class OpenSessions {
 
   private async load(session: string): Promise<void> {
     try {
-      const prefetched = await takePrefetched(session);
-      const found = prefetched?.session ?? (await get<Session>(sessionPath(session)));
-      this.take(found);
-      const { head } = found;
-      const events =
-        prefetched?.events ?? (await readEvents(session, Math.max(0, head - FIRST_PAGE), head));
+      const latest = (await takePrefetched(session)) ?? (await readLatest(session));
+      const { head } = latest.session;
+      const { events } = latest;
+      // The answer may end before the last event, if its events are large.
+      const last = events.at(-1)?.seq ?? 0;
+      if (last < head) events.push(...(await readEvents(session, last, head)));
       this.events.set(session, events);
       const story = foldEvents(EMPTY_STORY, events);
+      this.take(latest.session);
       this.put(session, { ...LOADING, story, older: story.first > 1, loading: false });
       this.stream.track(session, story.last);
       this.receive(session, this.early.get(session) ?? []);
@@ -190,7 +194,7 @@ async function readEvents(session: string, after: number, upto: number): Promise
     const page = await get<{ events: Stored[] }>(sessionPath(session, "/events"), {
       after: last,
       limit,
-      echoes: false,
+      pictures: false,
     });
     const end = page.events.at(-1);
     if (!end) break;
@@ -200,18 +204,16 @@ async function readEvents(session: string, after: number, upto: number): Promise
   return found;
 }
 
-interface Prefetched {
-  session: Session;
-  events: Stored[];
-}
+type Latest = Pick<Schemas["LatestEvents"], "session"> & { events: Stored[] };
+
+const readLatest = (session: string): Promise<Latest> =>
+  get(sessionPath(session, "/latest"), { limit: FIRST_PAGE });
 
 /** What `prefetch.js` has read while the app was loaded. It is used once. */
-async function takePrefetched(session: string): Promise<Prefetched | undefined> {
-  const page = window as { prefetched?: Promise<Prefetched | undefined> };
+async function takePrefetched(session: string): Promise<Latest | undefined> {
+  const page = window as { prefetched?: Promise<Latest | undefined> };
   const reading = page.prefetched;
   delete page.prefetched;
   const found = await reading;
-  // A page may be shorter than its limit: then it is read as all others are.
-  const whole = found?.events.at(-1)?.seq === found?.session.head;
-  return found?.session.session === session && whole ? found : undefined;
+  return found?.session.session === session ? found : undefined;
 }

@@ -1,4 +1,5 @@
-// What follows a person to every device: pins, read marks and drafts, which the hub keeps.
+// What follows a person to every device: pins, read marks, drafts and the theme, which the hub keeps.
+// The stream tells when another device has changed something.
 //
 // Each change is in the browser's storage until the hub has it, so that a closed page or a lost network
 // loses none. The hub decides which device wins, and joins drafts; what it answers is taken over here,
@@ -32,10 +33,13 @@ const EMPTY: Saved = { version: 0, drafts: {}, pending: {} };
 export class Personal {
   readonly pins = new Observable<{ pinned: ReadonlySet<string> }>({ pinned: readPins() });
   private readonly drafts = new Map<string, Set<(text: string) => void>>();
+  private readonly settings = new Set<(key: string, value: string) => void>();
   private saved: Saved = readSaved();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private look: ReturnType<typeof setInterval> | undefined;
   private busy = false;
+  /** Something has changed while a request was on its way. */
+  private again = false;
   private onRead: (session: string, seq: number) => void = () => undefined;
 
   /** Begin to follow the person. `onRead` takes the read marks of other devices. */
@@ -57,6 +61,21 @@ export class Personal {
     if (document.visibilityState === "visible") void this.synchronize();
     else if (Object.keys(this.saved.pending).length) void this.synchronize();
   };
+
+  /** The hub has this version: another device may have changed something. */
+  changed(version: number): void {
+    if (version > this.saved.version) void this.synchronize();
+  }
+
+  /** A person has chosen a setting. */
+  setting(key: string, value: string): void {
+    this.note("setting", key, value);
+  }
+
+  /** Have `listener` called with the settings of other devices. */
+  onSetting(listener: (key: string, value: string) => void): void {
+    this.settings.add(listener);
+  }
 
   togglePin(session: string): void {
     const pinned = new Set(this.pins.get().pinned);
@@ -94,8 +113,12 @@ export class Personal {
 
   /** Tell the hub what changed here, and take over what changed elsewhere. */
   async synchronize(): Promise<void> {
-    if (this.busy) return;
+    if (this.busy) {
+      this.again = true;
+      return;
+    }
     this.busy = true;
+    this.again = false;
     const sent = Object.entries(this.saved.pending).slice(0, MOST);
     try {
       const after = this.saved.version;
@@ -109,6 +132,7 @@ export class Personal {
     } finally {
       this.busy = false;
     }
+    if (this.again) await this.synchronize();
   }
 
   private take(page: Page, sent: ReadonlyMap<string, Change>): void {
@@ -131,6 +155,8 @@ export class Personal {
       this.onRead(one.key, Number(one.value));
     } else if (one.kind === "draft") {
       this.applyDraft(one.key, String(one.value), sent);
+    } else if (one.kind === "setting" && !this.saved.pending[`setting ${one.key}`]) {
+      for (const listener of this.settings) listener(one.key, String(one.value));
     }
   }
 

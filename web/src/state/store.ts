@@ -37,6 +37,7 @@ export class Store {
       events: (events) => this.receive(events),
       views: (sessions) => this.list.receiveViews(sessions),
       live: (deltas, whole) => this.liveText.receive(deltas, whole),
+      personal: (version) => personal.changed(version),
     });
     this.list = new SessionList(this.state);
     this.asks = new Asks(this.state, this.stream);
@@ -47,18 +48,20 @@ export class Store {
   readonly get = (): AppState => this.state.get();
 
   async start(): Promise<void> {
+    // At the same time: each takes a round trip, and on a phone that is long.
+    this.stream.start();
+    window.addEventListener("pagehide", this.asks.sendAllHeld);
+    document.addEventListener("visibilitychange", this.hidden);
     try {
       await this.identify();
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) {
+        this.stop();
         this.state.set({ loggedOut: true });
         return;
       }
     }
-    this.stream.start();
     personal.start((session, seq) => readElsewhere(this.state, session, seq));
-    window.addEventListener("pagehide", this.asks.sendAllHeld);
-    document.addEventListener("visibilitychange", this.hidden);
   }
 
   private readonly hidden = (): void => {
@@ -94,8 +97,7 @@ export class Store {
   private async synchronize(): Promise<void> {
     try {
       if (!this.get().me) await this.identify();
-      await this.list.list();
-      await this.asks.list();
+      await Promise.all([this.list.list(), this.asks.list()]);
       this.open.catchUpAll();
       this.prompts.resend();
     } catch {

@@ -28,6 +28,8 @@ export interface Story {
   sent?: ReadonlySet<string> | undefined;
   /** What may start a turn that nobody prompted. */
   cause?: string | undefined;
+  /** A turn runs that nobody prompted, and its cause is not told yet. */
+  owed?: boolean | undefined;
   /** Questions that wait for an answer, by what they are called, and since when one does. */
   asked: ReadonlySet<string>;
   askedAt: number;

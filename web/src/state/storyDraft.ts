@@ -1,7 +1,9 @@
 // A story that is being folded: its entries and threads, found and changed by their keys.
 //
 // Works on its own copies, and hands them over when it is done. It does not know what events mean.
+
 import type { EventOf, HubEvent, Stored } from "../api/types";
+import { text as words } from "../text";
 import type {
   AskEntry,
   Base,
@@ -31,7 +33,7 @@ export class StoryDraft {
   /** The time of the event that is being folded. */
   at = 0;
   private readonly open = new Map<string, Entry[]>();
-  private seq = 0;
+  seq = 0;
   /** Its kind. */
   code: HubEvent["kind"] = "noted";
   private part = 0;
@@ -103,7 +105,7 @@ export class StoryDraft {
     const before = this.story.conversation;
     this.story.conversation = after;
     if (before === undefined || before === after) return;
-    const text = "New conversation";
+    const text = words.story.notes.newConversation;
     this.add({ kind: "mark", ...this.base(), text, conversation: { before, after } });
   }
 
@@ -122,6 +124,15 @@ export class StoryDraft {
     this.story.turn ??= { began: this.at, tokens: 0, calls: 0, waited: 0 };
     if (sent?.size === 0 && cause) this.cliNote("turn.cause", "plain", cause);
     this.story.cause = undefined;
+    this.story.owed = sent?.size === 0 && !cause;
+  }
+
+  /** The CLI tells why it began a turn: it is told now if that turn runs, or else when it begins. */
+  turnCaused(cause: string): void {
+    if (!cause) return;
+    if (this.story.owed) this.cliNote("turn.cause", "plain", cause);
+    else this.story.cause = cause;
+    this.story.owed = false;
   }
 
   /** A turn ended; gives it. Prompts that it did not have are still to come. */
@@ -130,6 +141,7 @@ export class StoryDraft {
     this.story.sent ??= new Set();
     for (const prompt of prompts) this.story.sent.delete(prompt);
     this.story.cause = undefined;
+    this.story.owed = false;
     this.story.turn = this.story.sent.size
       ? { began: this.at, tokens: 0, calls: 0, waited: 0 }
       : undefined;
@@ -147,6 +159,7 @@ export class StoryDraft {
     this.story.turn = undefined;
     this.story.sent = new Set();
     this.story.cause = undefined;
+    this.story.owed = false;
     this.story.asked.clear();
   }
 

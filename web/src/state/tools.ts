@@ -1,4 +1,5 @@
 // Tool calls for people: their kind and their title, as the hub names them.
+import { text as words } from "../text";
 import type { JsonObject } from "./contentBlocks";
 import { isObject, number, text } from "./contentBlocks";
 import { lookup } from "./lookup";
@@ -34,37 +35,49 @@ const KINDS: Record<string, [Kind, ...string[]]> = {
   ExitPlanMode: ["plan"],
   EnterPlanMode: ["plan"],
   TodoWrite: ["todo"],
+  TaskCreate: ["tool", "subject"],
 };
+
+/** Tools that change or read one entry of the to-do list, by its number. */
+const TODO_CHANGES: ReadonlySet<string> = new Set(["TaskUpdate", "TaskGet"]);
 
 export function kindOf(name: string): Kind {
   return lookup(KINDS, name)?.[0] ?? "tool";
 }
 
-const NAMES: Record<string, string> = {
-  TodoWrite: "To do",
-  WebSearch: "Web search",
-  WebFetch: "Web page",
-  ExitPlanMode: "Plan",
-};
-
 /** A tool's name for people; most have one already. */
 export function toolName(name: string): string {
-  return lookup(NAMES, name) ?? name;
+  return lookup(words.story.tools, name) ?? name;
 }
 
 /** A call in one line: its command, its file, or its search text. */
 export function titleOf(name: string, input: JsonObject): string {
   const [, ...members] = lookup(KINDS, name) ?? ["tool"];
+  if (TODO_CHANGES.has(name)) return todoTitle(input) || name;
   for (const member of members) {
-    // Only ordinary blanks are collapsed: a shell treats others as characters, and they are marked.
-    const found = text(input[member])
-      .replace(/[ \t\n]+/g, " ")
-      .replace(/^ | $/g, "");
-    if (found) return found.length > 300 ? `${found.slice(0, 300)}…` : found;
+    const found = oneLine(text(input[member]));
+    if (found) return found;
   }
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
   if (server && tool) return `${tool} · ${server}`;
   return name;
+}
+
+/** Only ordinary blanks are collapsed: a shell treats others as characters, and they are marked. */
+function oneLine(given: string): string {
+  const line = given.replace(/[ \t\n]+/g, " ").replace(/^ | $/g, "");
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}
+
+/** Which entry of the to-do list a call is about, and what it changes there. */
+function todoTitle(input: JsonObject): string {
+  const id = text(input.taskId) || String(number(input.taskId) ?? "");
+  const parts = [
+    id && words.story.todoNumber(id),
+    text(input.subject),
+    words.story.todoStatus(text(input.status)),
+  ];
+  return oneLine(parts.filter(Boolean).join(": "));
 }
 
 export interface FileEdit {

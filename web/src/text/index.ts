@@ -14,6 +14,7 @@ import { loops } from "./en/loops";
 import { machines } from "./en/machines";
 import { markdown } from "./en/markdown";
 import { newSession } from "./en/newSession";
+import { numbers } from "./en/numbers";
 import { parts } from "./en/parts";
 import { policy } from "./en/policy";
 import { rewind } from "./en/rewind";
@@ -37,6 +38,7 @@ export const text = {
   machines,
   markdown,
   newSession,
+  numbers,
   parts,
   policy,
   rewind,

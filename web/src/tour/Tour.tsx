@@ -2,6 +2,7 @@ import { ArrowLeft, ArrowRight, Check, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { text } from "../text";
+import { css } from "../ui/css";
 import { Icon } from "../ui/Icon";
 import { IconButton } from "../ui/IconButton";
 import styles from "./tour.module.css";
@@ -25,7 +26,7 @@ export default function Tour({ onClose }: { onClose: () => void }) {
   return (
     <aside className={styles.tour} aria-label={words.title}>
       <header>
-        <span className="muted">{words.step(at + 1, words.steps.length)}</span>
+        <span className={css.texts.muted}>{words.step(at + 1, words.steps.length)}</span>
         <IconButton icon={X} label={words.close} onClick={onClose} />
       </header>
       <h2 ref={title} tabIndex={-1}>
@@ -38,7 +39,7 @@ export default function Tour({ onClose }: { onClose: () => void }) {
         </button>
         <button
           type="button"
-          className="primary"
+          className={css.button.primary}
           onClick={() => (last ? onClose() : setAt(at + 1))}
         >
           {last ? words.end : words.next} <Icon of={last ? Check : ArrowRight} />

@@ -1,5 +1,7 @@
 import { type ReactNode, useRef } from "react";
 import { text } from "../text";
+import styles from "./confirm.module.css";
+import { css } from "./css";
 import { Dialog } from "./Dialog";
 
 /** A question before something that cannot be taken back. What is safe has the focus. */
@@ -29,13 +31,13 @@ export function Confirm(props: {
           <button type="button" ref={safe} onClick={props.onClose}>
             {props.keep ?? text.common.cancel}
           </button>
-          <button type="button" className="danger" onClick={confirm}>
+          <button type="button" className={css.button.danger} onClick={confirm}>
             {props.verb}
           </button>
         </>
       }
     >
-      <div className="confirm">{props.children}</div>
+      <div className={styles.text}>{props.children}</div>
     </Dialog>
   );
 }

@@ -1,8 +1,10 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
-import type { ReactNode, RefObject } from "react";
+import { type ReactNode, type RefObject, useState } from "react";
 import { text } from "../text";
+import { css } from "./css";
 import styles from "./dialog.module.css";
+import { openerNow } from "./focus";
 import { Icon } from "./Icon";
 import { useEscape } from "./useEscape";
 
@@ -24,6 +26,7 @@ export function Dialog(props: {
   children: ReactNode;
 }) {
   useEscape(true, props.onClose);
+  const [opener] = useState(openerNow);
   return (
     <Base.Root
       open
@@ -39,11 +42,12 @@ export function Dialog(props: {
           data-size={props.size ?? "m"}
           data-keeps-keys=""
           initialFocus={props.initialFocus}
+          finalFocus={() => (opener?.isConnected ? opener : true)}
         >
           <header className={styles.head}>
             <Base.Title className={styles.title}>{props.title}</Base.Title>
             <Base.Close
-              className={`ghost icon-button ${styles.close}`}
+              className={`${css.button.ghost} ${css.button.iconButton} ${styles.close}`}
               aria-label={text.common.close}
             >
               <Icon of={X} />

@@ -1,5 +1,7 @@
 import { Component, type ReactNode } from "react";
 import { text } from "../text";
+import { css } from "./css";
+import styles from "./renderError.module.css";
 
 interface Props {
   /** What could not be displayed, for people: "entry", "question", "page". */
@@ -32,14 +34,15 @@ export class ErrorBoundary extends Component<Props, { error: unknown; failed: bo
 /** In place of a component that failed: why, and its data. */
 export function RenderError(props: { what: string; raw?: unknown; error: unknown }) {
   return (
-    <div className="render-error">
+    <div className={styles.box} data-render-error="">
       <p>
-        {text.app.notDisplayed(props.what)} <span className="muted">{messageOf(props.error)}</span>
+        {text.app.notDisplayed(props.what)}{" "}
+        <span className={css.texts.muted}>{messageOf(props.error)}</span>
       </p>
       {props.raw !== undefined && (
         <details>
           <summary>{text.app.rawJson}</summary>
-          <pre className="raw" tabIndex={0}>
+          <pre className={css.card.raw} tabIndex={0}>
             {json(props.raw)}
           </pre>
         </details>

@@ -1,4 +1,5 @@
 import type { LucideIcon } from "lucide-react";
+import styles from "./icon.module.css";
 
 export type { LucideIcon };
 
@@ -9,6 +10,12 @@ export type { LucideIcon };
  */
 export function Icon({ of: Shape, size = 16 }: { of: LucideIcon; size?: number }) {
   return (
-    <Shape className="icon" size={size} strokeWidth={1.75} aria-hidden="true" focusable="false" />
+    <Shape
+      className={styles.icon}
+      size={size}
+      strokeWidth={1.75}
+      aria-hidden="true"
+      focusable="false"
+    />
   );
 }

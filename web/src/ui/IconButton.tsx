@@ -1,11 +1,12 @@
 import type { ComponentProps } from "react";
+import { css } from "./css";
 import { Icon, type LucideIcon } from "./Icon";
 
 /** A button that shows only an icon. Its label is its name for screen readers and its title for the mouse. */
 export function IconButton({
   icon,
   label,
-  className = "ghost",
+  className = css.button.ghost,
   ...rest
 }: { icon: LucideIcon; label: string } & Omit<ComponentProps<"button">, "children" | "type">) {
   return (
@@ -13,7 +14,7 @@ export function IconButton({
       type="button"
       title={label}
       {...rest}
-      className={`icon-button ${className}`}
+      className={`${css.button.iconButton} ${className}`}
       aria-label={label}
     >
       <Icon of={icon} />

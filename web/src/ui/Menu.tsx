@@ -1,6 +1,8 @@
 import { Menu as Base } from "@base-ui/react/menu";
 import { Check } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
+import { css } from "./css";
+import { menuOpenedBy } from "./focus";
 import { Icon, type LucideIcon } from "./Icon";
 import styles from "./popup.module.css";
 import { useEscape } from "./useEscape";
@@ -17,11 +19,20 @@ export function Menu(props: {
   children: ReactNode;
 }) {
   const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
   useEscape(open, () => setOpen(false));
   return (
-    <Base.Root open={open} onOpenChange={setOpen} modal={false}>
+    <Base.Root
+      open={open}
+      onOpenChange={(opens) => {
+        if (opens) menuOpenedBy(button.current);
+        setOpen(opens);
+      }}
+      modal={false}
+    >
       <Base.Trigger
-        className={props.triggerClass ?? "ghost"}
+        ref={button}
+        className={props.triggerClass ?? css.button.ghost}
         aria-label={props.label}
         title={props.label}
         disabled={props.disabled}

@@ -1,5 +1,6 @@
 import { Popover as Base } from "@base-ui/react/popover";
 import { type ReactNode, useState } from "react";
+import { css } from "./css";
 import styles from "./popup.module.css";
 import { useEscape } from "./useEscape";
 
@@ -18,7 +19,7 @@ export function Popover(props: {
   useEscape(open, close);
   return (
     <Base.Root open={open} onOpenChange={setOpen}>
-      <Base.Trigger className={props.triggerClass ?? "ghost"} aria-label={props.label}>
+      <Base.Trigger className={props.triggerClass ?? css.button.ghost} aria-label={props.label}>
         {props.trigger}
       </Base.Trigger>
       <Base.Portal>

@@ -23,7 +23,7 @@ export function Select<T extends string>(props: {
   onChange: (value: T) => void;
   disabled?: boolean;
   /** Classes of the button, such as `small` or `ghost`. */
-  className?: string;
+  className?: string | undefined;
 }) {
   const [open, setOpen] = useState(false);
   useEscape(open, () => setOpen(false));

@@ -1,6 +1,7 @@
 import type { Session, SessionState } from "../api/types";
 import { doingOf } from "../state/doing";
 import { stateOf, type Tone } from "../state/sessionStates";
+import { css } from "./css";
 
 /** A session's state, in colour and in words. */
 export function StateBadge({ state }: { state: SessionState }) {
@@ -16,8 +17,8 @@ export function SessionBadge({ session }: { session: Session }) {
 
 function Badge({ label, tone }: { label: string; tone: Tone }) {
   return (
-    <span className="badge" data-tone={tone}>
-      <span className="dot" aria-hidden="true" />
+    <span className={css.badge.badge} data-tone={tone}>
+      <span className={css.badge.dot} aria-hidden="true" />
       {label}
     </span>
   );

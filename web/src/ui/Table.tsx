@@ -1,16 +1,17 @@
 import type { ReactNode } from "react";
 import { text } from "../text";
+import { css } from "./css";
 
 /** A table that scrolls sideways when it is too wide for the page. */
 export function Table({ heads, children }: { heads: readonly string[]; children: ReactNode }) {
   return (
-    <div className="table-wrap" tabIndex={0}>
+    <div className={css.table.wrap} data-scrolls="" tabIndex={0}>
       <table>
         <thead>
           <tr>
             {heads.map((head) => (
               <th key={head}>
-                {head === ACTIONS ? <span className="visually-hidden">{head}</span> : head}
+                {head === ACTIONS ? <span className={css.texts.visuallyHidden}>{head}</span> : head}
               </th>
             ))}
           </tr>
@@ -28,7 +29,7 @@ export function RevokeButton({ what, onClick }: { what: string; onClick: () => v
   return (
     <button
       type="button"
-      className="small danger"
+      className={`${css.button.small} ${css.button.danger}`}
       aria-label={text.app.revokeWhat(what)}
       onClick={onClick}
     >

@@ -1,56 +1,67 @@
-// Numbers and times for people.
+// Numbers and times for people. Their words are in the catalogue.
+import { text } from "../text";
 
 export function cost(usd: number): string {
-  if (usd === 0) return "$0";
-  return usd < 0.01 ? "<$0.01" : `$${usd.toFixed(2)}`;
+  if (usd === 0) return text.numbers.noUsd;
+  return usd < 0.01 ? text.numbers.smallUsd : text.numbers.usd(usd);
 }
 
 export function tokens(count: number): string {
   if (count < 1000) return String(count);
-  if (count < 1_000_000) return `${(count / 1000).toFixed(count < 10_000 ? 1 : 0)}k`;
-  return `${(count / 1_000_000).toFixed(1)}M`;
+  if (count < 1_000_000) {
+    return text.numbers.thousands((count / 1000).toFixed(count < 10_000 ? 1 : 0));
+  }
+  return text.numbers.millions((count / 1_000_000).toFixed(1));
 }
 
 export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 1000) return text.numbers.milliseconds(Math.round(ms));
   const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  if (seconds < 60) return text.numbers.seconds(seconds.toFixed(seconds < 10 ? 1 : 0));
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return text.numbers.minutesSeconds(minutes, Math.round(seconds % 60));
+  return text.numbers.hoursMinutes(Math.floor(minutes / 60), minutes % 60);
 }
 
 /** How long something takes already, abbreviated. */
 export function elapsed(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  if (seconds < 60) return text.numbers.seconds(seconds);
+  if (seconds < 3600) return text.numbers.minutes(Math.floor(seconds / 60));
+  return text.numbers.hoursMinutes(Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60));
 }
 
 /** How long ago, abbreviated. */
 export function ago(at: number, now: number): string {
   const seconds = Math.max(0, (now - at) / 1000);
-  if (seconds < 60) return "now";
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
-  return `${Math.floor(seconds / 86_400)} d`;
+  if (seconds < 60) return text.numbers.now;
+  if (seconds < 3600) return text.numbers.minutes(Math.floor(seconds / 60));
+  if (seconds < 86_400) return text.numbers.hours(Math.floor(seconds / 3600));
+  return text.numbers.days(Math.floor(seconds / 86_400));
 }
 
 // Created once: creating a formatter takes much longer than using it.
 const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat([], { dateStyle: "medium" });
 const MOMENT = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "medium" });
 
 export function clock(at: number): string {
   return CLOCK.format(at);
 }
 
+export function day(at: number): string {
+  return DAY.format(at);
+}
+
 export function moment(at: number): string {
   return MOMENT.format(at);
 }
 
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+/** A large number of bytes. */
+export function bytes(count: number): string {
+  const megabytes = Math.round(count / 2 ** 20);
+  if (megabytes < 1024) return text.numbers.megabytes(megabytes);
+  return text.numbers.gigabytes((count / 2 ** 30).toFixed(1));
 }
 
 /** An id for a prompt or a session, which makes its command idempotent. */

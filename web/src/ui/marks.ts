@@ -2,6 +2,7 @@
 //
 // The texts come from an agent, and a person decides by them. `src/quarterdeck/domain/marks.py` has
 // the same table and rules for the terminal; tests/fixtures/marks.json checks that both behave alike.
+import { text as words } from "../text";
 import { looksLike, suspicious } from "./lookAlikes";
 
 /** A piece of a text. `text` is the original; `mark`, if there is one, is shown in its place. */
@@ -174,13 +175,13 @@ type Add = (piece: string, mark?: string) => void;
 function blanks(run: string, first: boolean, last: boolean, add: Add): void {
   const lines = run.split("\n");
   const line = (piece: string, most: number): void =>
-    piece.length > most ? add(piece, `· ${piece.length} blanks ·`) : add(piece);
+    piece.length > most ? add(piece, words.parts.blanks(piece.length)) : add(piece);
   if (lines.length === 1) return line(run, first && !last ? LONGEST_INDENT : LONGEST_RUN);
   line(lines[0] ?? "", LONGEST_RUN);
   add("\n");
   const inner = lines.slice(1, -1);
   if (inner.length > MOST_EMPTY_LINES) {
-    add(inner.join("\n"), `· ${inner.length} empty lines ·`);
+    add(inner.join("\n"), words.parts.emptyLines(inner.length));
     add("\n");
   } else {
     for (const one of inner) {

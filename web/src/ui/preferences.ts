@@ -1,4 +1,5 @@
 // What a person has chosen for this browser: notifications, sound, theme, keys.
+import { personal } from "../state/personal";
 import { subscribe, unsubscribe } from "./push";
 
 export type Preference = "notify" | "push" | "sound";
@@ -28,6 +29,17 @@ export const theme = (): Theme =>
   THEMES.find((one) => one === localStorage.getItem(THEME)) ?? "system";
 
 export function setTheme(chosen: Theme): void {
+  keepTheme(chosen);
+  personal.setting("theme", chosen);
+}
+
+/** The theme follows the person to every device. */
+personal.onSetting((key, value) => {
+  const chosen = THEMES.find((one) => one === value);
+  if (key === "theme" && chosen && chosen !== theme()) keepTheme(chosen);
+});
+
+function keepTheme(chosen: Theme): void {
   if (chosen === "system") localStorage.removeItem(THEME);
   else localStorage.setItem(THEME, chosen);
   applyTheme();

@@ -14,3 +14,6 @@ export function useMedia(query: string): boolean {
 
 /** Where a page has one column. */
 export const NARROW = "(max-width: 760px)";
+
+/** Where a person has no keys but those on the screen, and points with a finger. */
+export const TOUCH = "(pointer: coarse)";

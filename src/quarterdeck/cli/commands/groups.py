@@ -24,13 +24,25 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "The hub",
         (
             *("status", "stop", "service", "config", "projects", "token", "runner", "relay"),
-            *("acp", "mcp", "sdk", "telegram", "webhook", "retention", "backup", "restore"),
+            *(
+                "acp",
+                "mcp",
+                "sdk",
+                "telegram",
+                "webhook",
+                "retention",
+                "backup",
+                "restore",
+                "journal",
+            ),
         ),
     ),
     ("Claude Code without a hub", ("sessions", "record", "replay")),
 )
 """The headings, and the commands below each. A name that is no command is skipped."""
 OTHERS = "Other commands"
+LONGEST = 1000
+"""Characters of a command's first sentence: none is cut."""
 
 
 class GroupedHelp(TyperGroup):
@@ -47,8 +59,8 @@ class GroupedHelp(TyperGroup):
             for name in names:
                 command = self.get_command(ctx, name)
                 if command is not None and not command.hidden:
-                    limit = formatter.width - width - 6
-                    rows.append((f"{name:<{width}}", command.get_short_help_str(limit)))
+                    # The whole sentence: the formatter wraps it.
+                    rows.append((f"{name:<{width}}", command.get_short_help_str(LONGEST)))
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)

@@ -1,4 +1,4 @@
-"""Commands about history: search, export, import, retention, backup and restore."""
+"""Commands about history: search, export, import, retention, backup, restore and `journal`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from quarterdeck.cli.commands.base import (
     Json,
     OneSession,
     Session,
+    add_group,
     app,
     finish,
     spread,
@@ -51,7 +52,7 @@ def _search(
     """
     from quarterdeck.cli.hub import search as values
     from quarterdeck.domain.errors import UsageError
-    from quarterdeck.journal.search import Search, TextKind
+    from quarterdeck.protocol.search import Search, TextKind
 
     kinds = {each.value: each for each in TextKind}
     if kind is not None and kind not in kinds:
@@ -165,3 +166,22 @@ def _restore(
     from quarterdeck.cli.hub.backup import run_restore
 
     finish(run_restore, file, check_only=check)
+
+
+_journal = add_group("journal", "The record of all sessions: a file, or a database.")
+
+
+@_journal.command("copy")
+def _copy_journal(
+    source: Annotated[
+        str, typer.Option("--from", metavar="PLACE", help="A file, or postgresql://…")
+    ],
+    target: Annotated[
+        str, typer.Option("--to", metavar="PLACE", help="An empty journal, or a new file.")
+    ],
+    json_output: Json = False,
+) -> None:
+    """Copy a journal between a file and PostgreSQL, and compare both. Stop the hubs first."""
+    from quarterdeck.cli.hub.journals import run_copy
+
+    finish(run_copy, source, target, json_output=json_output)

@@ -54,6 +54,10 @@ class NewOptions(NamedTuple):
     include_hook_events: Annotated[
         bool, typer.Option("--hook-events", help="Keep what the CLI tells of its hooks.")
     ] = False
+    session_mirror: Annotated[
+        bool,
+        typer.Option("--session-mirror", help="Another machine can resume it (CLI 2.1.97)."),
+    ] = False
     extra_args: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,6 +82,7 @@ class NewOptions(NamedTuple):
             ),
             "setting_sources": None if sources is None else values.comma_list(sources),
             "strict_mcp_config": self.strict_mcp_config,
+            "session_mirror": self.session_mirror,
             "include_hook_events": self.include_hook_events,
             "extra_args": values.cli_flags(self.extra_args or []),
         }

@@ -130,7 +130,12 @@ def _status(at: HubOptions, json_output: Json = False) -> None:
 
 @app.command("runner")
 def _runner(
-    hub: Annotated[str, typer.Option("--hub", help="The hub's address, as https://name:8765.")],
+    hub: Annotated[
+        list[str],
+        typer.Option(
+            "--hub", help="The hub's address, as https://name:8765. Again for each other hub."
+        ),
+    ],
     token_file: Annotated[
         Path, typer.Option("--token-file", help="The file with a token of the role runner.")
     ],
@@ -182,7 +187,7 @@ def _demo(
         int, typer.Option("--port", "-p", min=0, max=65535, help="0 picks a free one.")
     ] = 0,
 ) -> None:
-    """Try the hub with a scripted agent: no account, no cost, nothing left behind."""
+    """Try the hub with six scripted agents: no account, no cost, nothing left behind."""
     from quarterdeck.cli.hub.demo import run_demo
 
     finish(run_demo, port)

@@ -221,11 +221,23 @@ def _interrupt(session: Session, *, at: HubOptions) -> None:
 
 @app.command("resume")
 @spread
-def _resume(session: Session, *, at: HubOptions) -> None:
+def _resume(
+    session: Session,
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", metavar="NAME", help="On this machine, which may be another."),
+    ] = None,
+    directory: Annotated[
+        str | None,
+        typer.Option("--directory", metavar="PATH", help="With --machine: the folder there."),
+    ] = None,
+    *,
+    at: HubOptions,
+) -> None:
     """Start a session's agent again, where the last one ended."""
     from quarterdeck.cli.hub.sessions import run_resume
 
-    finish(run_resume, session, at.target)
+    finish(run_resume, session, machine, directory, at.target)
 
 
 @app.command("fork")
@@ -236,13 +248,21 @@ def _fork(
         str | None, typer.Option("--at", metavar="UUID", help="Up to this message of the CLI.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="A name for people.")] = None,
+    worktree: Annotated[
+        str | None,
+        typer.Option(
+            "--worktree",
+            metavar="BRANCH",
+            help="Work in a git worktree of its own, with the files as they are now.",
+        ),
+    ] = None,
     *,
     at: HubOptions,
 ) -> None:
     """Create a session that begins as a copy of another, and print its id."""
     from quarterdeck.cli.hub.sessions import run_fork
 
-    finish(run_fork, session, message, name, at.target)
+    finish(run_fork, session, message, name, worktree, at.target)
 
 
 @app.command("rename")

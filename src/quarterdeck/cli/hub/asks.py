@@ -13,14 +13,14 @@ from msgspec import Raw
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.spec import file_or_json
 from quarterdeck.cli.hub.target import Target, connect, find_ask, find_session, short_asks
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.permission_text import in_words
 from quarterdeck.cli.terminal.session_text import session_name
-from quarterdeck.cli.terminal.text import age, marked_lines
+from quarterdeck.cli.terminal.text import age, call_text, marked_lines
+from quarterdeck.client.blocking import BlockingClient
 from quarterdeck.client.calls import HubRefused
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.marks import mark_invisible
@@ -63,6 +63,10 @@ class AnswerArguments(Value):
     answers: tuple[str, ...] = ()
 
 
+_TOLD_BELOW = (AskKind.PLAN, AskKind.QUESTIONS)
+"""Questions whose text follows their line."""
+
+
 def run_asks(session: str | None, target: Target, *, json_output: bool) -> int:
     """List the open questions, oldest first."""
     client = connect(target)
@@ -81,7 +85,8 @@ def run_asks(session: str | None, target: Target, *, json_output: bool) -> int:
         line = Text(f"{ids[card.opened.ask]:<{width}}", "cyan")
         line.append(f"  {names[card.session]}", "bold")
         line.append(f"  {card.opened.ask_kind.value}  {age(now - card.at)}", "dim")
-        line.append(f"  {one_line(card.opened.tool, 40)}: {one_line(card.opened.title, 300)}")
+        if card.opened.ask_kind not in _TOLD_BELOW:
+            line.append(f"  {call_text(card.opened.tool, card.opened.title)}")
         console.print(line, soft_wrap=True)
         if card.ended:
             note = "its agent has ended; an answer resumes the session"
@@ -132,7 +137,24 @@ def run_answer(ask: str, arguments: AnswerArguments, target: Target) -> int:
     id_, card = find_ask(client, ask)
     answer = to_answer(arguments, card.opened if card else None)
     client.submit(AnswerAsk(ask=id_, answer=answer))
+    consoles.stderr().print(Text(confirmation_of(answer, card.opened if card else None)))
     return Exit.SUCCESS
+
+
+def confirmation_of(answer: Answer, opened: AskOpened | None) -> str:
+    """What was answered to what, and what holds from now on."""
+    about = call_text(opened.tool, opened.title) if opened is not None else "the question"
+    match answer:
+        case AllowAnswer(scope=Scope.ONCE):
+            return f"allowed once: {about}"
+        case AllowAnswer():
+            rules = answer.rules or (opened.narrowest if opened is not None else ())
+            granted = ", ".join(one_line(rule, 300) for rule in rules) or "no rule"
+            return f"allowed: {about}; granted ({answer.scope.value}): {granted}"
+        case DenyAnswer():
+            return f"denied: {about}"
+        case _:
+            return f"answered: {about}"
 
 
 def to_answer(arguments: AnswerArguments, opened: AskOpened | None) -> Answer:

@@ -29,9 +29,9 @@ from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.footer import footer_for
 from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
+from quarterdeck.cli.terminal.prompt_line import Typing, tick, typing_for
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import state_text
-from quarterdeck.cli.terminal.typing import Typing, tick, typing_for
 from quarterdeck.client import Feed, HubRefused
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
 from quarterdeck.protocol import events as ev

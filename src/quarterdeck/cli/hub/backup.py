@@ -8,12 +8,17 @@ secret of webhooks, the schedules that people made, and what is kept for people:
 read marks, saved prompts and templates. It does not contain what is created again
 when it is missing (the search index, the tokens of this machine's commands and runner), nor the
 configuration, which is the user's file.
+
+A journal in PostgreSQL is copied into the backup as it is at one moment, and restored only into a
+database without a journal.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.text import Text
 
@@ -25,9 +30,13 @@ from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.http.people import FILE as PEOPLE
 from quarterdeck.fronts.http.people import copy_of
 from quarterdeck.hub.permissions.policies import NAMED as POLICIES
-from quarterdeck.journal.sqlite.backup import BackupInfo, back_up, check, restore
+from quarterdeck.journal.copying import Opened, copy
+from quarterdeck.journal.sqlite.backup import BackupInfo, Restored, back_up, check, restore
+from quarterdeck.journal.sqlite.tables import sqlite_tables
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.runtime.files import replace_file
+from quarterdeck.service.config_file import Configuration
+from quarterdeck.service.journal_place import database_password
 from quarterdeck.service.local_hub import (
     JOURNAL,
     RUNNER,
@@ -47,12 +56,19 @@ KEPT = re.compile(
 def run_backup(file: Path) -> int:
     """Write a backup, and print its content."""
     home = data_home(create=False)
-    if not (home / JOURNAL).exists():
+    database = _database()
+    if database is None and not (home / JOURNAL).exists():
         raise UsageError(f"there is nothing to back up: no hub has run from {home} yet")
     target = file.expanduser().absolute()
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent} is not a folder")
-    info = back_up(home / JOURNAL, target, _kept_files(home))
+    if database is None:
+        info = back_up(home / JOURNAL, target, _kept_files(home))
+    else:
+        with TemporaryDirectory(dir=target.parent, prefix=".backup-") as folder:
+            journal = Path(folder) / JOURNAL
+            copy(database, partial(sqlite_tables, journal, create=True))
+            info = back_up(journal, target, _kept_files(home))
     consoles.stderr().print(Text(f"{target}: {_summary(info)}"), soft_wrap=True)
     return Exit.SUCCESS
 
@@ -75,7 +91,7 @@ def run_restore(file: Path, *, check_only: bool) -> int:
                 f"{count(len(agents), 'agent')} of this hub still running: end them first with:"
                 " quarterdeck stop",
             )
-        done = restore(backup, home / JOURNAL)
+        done = _restored(backup, home)
         for name, data in done.files.items():
             _put_back(home / name, data, wanted=KEPT.fullmatch(name) is not None)
         for end in ("", "-wal", "-shm"):
@@ -85,6 +101,27 @@ def run_restore(file: Path, *, check_only: bool) -> int:
     if done.moved is not None:
         console.print(Text(f"the previous journal is now {done.moved}", "dim"), soft_wrap=True)
     return Exit.SUCCESS
+
+
+def _restored(backup: Path, home: Path) -> Restored:
+    database = _database()
+    if database is None:
+        return restore(backup, home / JOURNAL)
+    with TemporaryDirectory(dir=home, prefix=".restore-") as folder:
+        journal = Path(folder) / JOURNAL
+        done = restore(backup, journal)
+        copy(partial(sqlite_tables, journal), database)
+        return done
+
+
+def _database() -> Opened | None:
+    """The database that the configuration names; None if the journal is a file."""
+    settings = Configuration().loaded.settings.journal
+    if settings.url is None:
+        return None
+    from quarterdeck.journal.postgres.tables import postgres_tables
+
+    return partial(postgres_tables, settings.url, database_password(settings))
 
 
 def _kept_files(home: Path) -> dict[str, bytes]:

@@ -166,8 +166,10 @@ def _command(folder: Path, script: tuple[fake.Step, ...]) -> str:
 
 def _print_address(service: Service) -> None:
     link = login_link(service.address, service.access.make_code(VISITOR))
-    program = Path(sys.argv[0])
-    attach = [str(program) if program.is_file() else "quarterdeck", "attach", scenes.CHECKOUT.name]
+    # As it was started: the command may not be on the PATH.
+    program = shutil.which(sys.argv[0])
+    start = [sys.executable, "-m", "quarterdeck.cli"] if program is None else [program]
+    attach = [*start, "attach", scenes.CHECKOUT.name]
     print_line(
         f"The demo is at {service.address}, with six scripted agents.\n"
         f"Open it, with a tour: {link.replace('/login#', '/login?tour#')}\n"

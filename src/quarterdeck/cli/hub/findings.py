@@ -17,16 +17,19 @@ from pathlib import Path
 
 from quarterdeck import __version__
 from quarterdeck.cli.hub.inbound_findings import look_at_inbound
+from quarterdeck.cli.hub.journal_findings import look_at_journal
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.cli.hub.telegram_findings import look_at_telegram
 from quarterdeck.cli.local.config import problems_of
 from quarterdeck.cli.local.findings import Finding, Level
+from quarterdeck.client import calls
 from quarterdeck.config.settings import Settings
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.fronts.http import built_web
 from quarterdeck.hub.permissions.policies import GLOBAL
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.presets import preset
+from quarterdeck.protocol.alarm_texts import alarm_text
 from quarterdeck.protocol.views import MachineView
 from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
@@ -56,7 +59,7 @@ def look_at_hub(config: Path | None = None) -> list[Finding]:
         return [Finding("data", Level.PROBLEM, str(error))]
     settings = _settings(config)
     findings += [*_data(home), *_disk(home), *_config(config), *_policy(home, settings), *_clock()]
-    findings += [*_relay(settings), *look_at_inbound(settings)]
+    findings += [*look_at_journal(settings), *_relay(settings), *look_at_inbound(settings)]
     findings += [*_web(), *_tls(home, settings)]
     hub = live_hub(home)
     findings += [*_hub(hub), *_port(settings, hub), *_runner(home, hub)]
@@ -281,11 +284,14 @@ def _runner(home: Path, hub: HubState | None) -> Iterable[Finding]:
 
 def _machines(hub: HubState) -> Iterable[Finding]:
     try:
-        machines = connect(Target()).machines()
+        found = connect(Target()).call(calls.machines())
     except QuarterdeckError as error:
         yield Finding("hub", Level.PROBLEM, f"{hub.address} does not answer: {error}")
         return
-    for machine in machines:
+    for alarm in found.alarms:
+        advice = "Make the files alike at all hubs, and reload them (SIGHUP)."
+        yield Finding("hubs", Level.PROBLEM, alarm_text(alarm), advice)
+    for machine in found.machines:
         yield _machine(machine, hub)
 
 

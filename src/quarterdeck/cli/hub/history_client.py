@@ -5,23 +5,20 @@ Owns the requests. What is printed is known by the commands above; below is `cli
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.target import Target, connect
-from quarterdeck.client.calls import HubRefused, at, get, problem_in, send
-from quarterdeck.domain.errors import LinkRefused
+from quarterdeck.client.blocking import BlockingClient
+from quarterdeck.client.calls import at, get, send
 from quarterdeck.fronts.http.history_shapes import RetentionReport
 from quarterdeck.history.imports import ImportReport
-from quarterdeck.journal.search import Hit, Hits, Search
+from quarterdeck.protocol.search import Hit, Hits, Search
 from quarterdeck.protocol.shapes import NewImport, NewRetention
 
 LONG_SECONDS = 3600.0
 """An import reads every transcript, a retention every event."""
-CHUNK = 64 * 1024
 PAGE = 100
 
 
@@ -46,21 +43,8 @@ class HistoryClient(BlockingClient):
             query["before"] = page.next
 
     def export(self, session: str, form: str) -> Iterator[bytes]:
-        """A session as a file, piece by piece. Raises `LinkRefused` when it breaks off."""
-        call = get(at(session, "export"), bytes, {"format": form})
-        headers = {"Authorization": f"Bearer {self.where.token}"}
-        connection = self._connection()
-        try:
-            connection.request(call.method, self._path + call.path, headers=headers)
-            response = connection.getresponse()
-            if response.status >= 400:
-                raise HubRefused(problem_in(response.status, response.read()))
-            while piece := response.read(CHUNK):
-                yield piece
-        except (OSError, http.client.HTTPException) as error:
-            raise LinkRefused(f"the hub at {self.where.base} broke off: {error}") from error
-        finally:
-            connection.close()
+        """A session as a file, piece by piece. Raises `LinkRefused` if it breaks off."""
+        return self.download(get(at(session, "export"), bytes, {"format": form}))
 
     def import_sessions(self, wanted: NewImport) -> ImportReport:
         """Take in what the CLI left on the hub's disk."""

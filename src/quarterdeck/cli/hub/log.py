@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from functools import partial
+from itertools import islice
 
 import anyio
 from rich.text import Text
@@ -14,12 +14,13 @@ from quarterdeck.cli.hub.target import Target, address_later, connect, find_sess
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.screen import Screen
-from quarterdeck.cli.terminal.text import moment, sandbox_text
+from quarterdeck.cli.terminal.text import call_text, moment, sandbox_text
 from quarterdeck.client import Feed
 from quarterdeck.protocol.events import (
     AskAnswered,
     Decided,
     Noted,
+    ProgramActed,
     SandboxConnection,
     SandboxStarted,
 )
@@ -85,7 +86,7 @@ def run_audit(given: str | None, target: Target, *, limit: int, json_output: boo
     """Print who or what allowed or denied each call: the last ones, oldest first."""
     client = connect(target)
     session = find_session(client, given) if given else None
-    entries = deque(client.audit(session), maxlen=limit)
+    entries = list(islice(client.audit(session), limit))[::-1]
     if json_output:
         print_json(entries)
         return Exit.SUCCESS
@@ -101,8 +102,13 @@ def _audit_line(entry: EventShape) -> Text | None:
     match entry.event:
         case Decided(verdict=verdict, by=by, tool=tool, title=title, reasons=reasons):
             line.append(f"{verdict:<5}", _VERDICTS.get(verdict, ""))
-            line.append(f"  by {one_line(by, 40)}  {one_line(tool, 40)}: {one_line(title, 200)}")
+            line.append(f"  by {one_line(by, 40)}  {call_text(tool, title)}")
             line.append(f"  ({one_line('; '.join(reasons), 300)})" if reasons else "", "dim")
+            return line
+        case ProgramActed(by=by, act=act, what=what, detail=detail, tool=tool, refused=refused):
+            line.append(f"{act:<7}", "red" if refused else "")
+            about = f"{what} {tool}" if tool else what
+            line.append(f" by {one_line(by, 40)}  {one_line(about, 80)}: {one_line(detail, 300)}")
             return line
         case SandboxStarted(state=state):
             line.append(f"sandbox  {one_line(sandbox_text(state), 200)}")
@@ -114,8 +120,8 @@ def _audit_line(entry: EventShape) -> Text | None:
             times = f", {count} times" if count > 1 else ""
             line.append(f"  by sandbox  connection to {one_line(host, 200)}:{port}{times}")
             return line
-        case Noted(text=text):
-            line.append(f"access  {one_line(text, 300)}")
+        case Noted(text=text, about=about):
+            line.append(f"{one_line(about, 20) or 'access'}  {one_line(text, 300)}")
             return line
         case AskAnswered():
             return None  # the decision that follows has all of it

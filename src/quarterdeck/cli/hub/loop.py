@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING, assert_never
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import plain
 from quarterdeck.client import calls
+from quarterdeck.client.blocking import BlockingClient
 from quarterdeck.domain.errors import Conflict, LinkRefused, NotFound
 from quarterdeck.domain.ids import is_id, new_id
 from quarterdeck.loop.report import LoopReport, as_markdown, pull_request_text, report_of
@@ -21,8 +21,8 @@ from quarterdeck.loop.shapes import (
     LoopShape,
     LoopText,
     NewLoop,
+    request_of,
     shape_of,
-    wish,
 )
 from quarterdeck.loop.spec import EXIT_CODES, GOALS, LoopSpec
 from quarterdeck.loop.store import LoopStore
@@ -151,7 +151,7 @@ def run_control(loop: str, action: LoopAction, target: Target, *, local: bool) -
         id_ = store.find(loop)
         if not store.runs(id_):
             raise Conflict("loop_stopped", f"no process runs the loop {id_}")
-        store.want(id_, wish(action, person_here()))
+        store.want(id_, request_of(action, person_here()))
         return Exit.SUCCESS
     client = connect(target)
     client.call(calls.send("POST", f"/api/loops/{_find(client, loop)}/{action}", LoopShape))

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.target import Target, connect
+from quarterdeck.client.blocking import BlockingClient
 from quarterdeck.client.calls import get, send
 from quarterdeck.fronts.http.policy_shapes import PolicyGrants, SuggestionList
 from quarterdeck.hub.permissions.service import PolicyView
-from quarterdeck.journal.chain import Checked
 from quarterdeck.policy.explain import Explanation
 from quarterdeck.policy.grants import Grant
 from quarterdeck.policy.replay import Replay
 from quarterdeck.policy.suggest import Suggestion
+from quarterdeck.protocol.audit import Checked
 from quarterdeck.protocol.shapes import CallQuestion, NewPolicyGrant, PolicyTrial
 
 

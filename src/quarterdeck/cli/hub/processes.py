@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from quarterdeck.cli.exits import Exit
@@ -18,8 +18,10 @@ from quarterdeck.client import calls
 from quarterdeck.domain.addresses import check_encrypted
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.alarm_texts import alarm_text
 from quarterdeck.protocol.commands import StopSession
 from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.shapes import HubAlarm
 from quarterdeck.protocol.views import MachineView
 from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.client_tls import client_context
@@ -57,6 +59,7 @@ class Report(Value, omit_defaults=False):
     hub: str | None
     version: str | None = None
     machines: tuple[MachineView, ...] = ()
+    alarms: tuple[HubAlarm, ...] = ()
     sessions: dict[SessionState, int]
     asks: int = 0
 
@@ -89,12 +92,14 @@ def _report(target: Target) -> Report:
     if target.is_here and hub is None:
         return Report(data=data, here=tuple(here), hub=None, sessions={})
     client = connect(target)
+    listed = client.call(calls.machines())
     return Report(
         data=data,
         here=tuple(here),
         hub=client.where.base,
         version=client.call(calls.health()).version,
-        machines=client.machines(),
+        machines=listed.machines,
+        alarms=listed.alarms,
         sessions=dict(Counter(shape.state for shape in client.sessions())),
         asks=len(client.asks()),
     )
@@ -124,6 +129,7 @@ def _lines(report: Report) -> list[tuple[str, str]]:
             lines.append(
                 (here.what, f"process {here.pid}, {agents}, for the hub at {here.address}")
             )
+    lines += [("ALARM", f"{alarm_text(each)}: make them alike") for each in report.alarms]
     lines += [("machine", _machine(machine)) for machine in report.machines]
     by_state = ", ".join(
         f"{number} {state_text(state)}" for state, number in sorted(report.sessions.items())
@@ -185,7 +191,7 @@ def run_stop(sessions: list[str], target: Target, *, hub_only: bool) -> int:
 
 
 def run_runner(
-    hub: str,
+    hubs: Sequence[str],
     token_file: Path,
     machine: str | None,
     home: Path | None,
@@ -199,12 +205,14 @@ def run_runner(
     """
     if not token_file.is_file():
         raise UsageError(f"--token-file: {token_file} is not a file; see `quarterdeck token`")
-    check_encrypted(hub, insecure=insecure)
+    for hub in hubs:
+        check_encrypted(hub, insecure=insecure)
     if (ca_file := options.get("--ca-file")) is not None:
         client_context(Path(str(ca_file)))  # refuses what is no certificate
     folder = home or data_home() / FAR_RUNNER
     # A person started it: it keeps running while the hub is away.
-    arguments = ["--home", str(folder), "--hub", hub, "--token-file", str(token_file)]
+    arguments = ["--home", str(folder), "--token-file", str(token_file)]
+    arguments += [part for hub in hubs for part in ("--hub", hub)]
     arguments += ["--idle", "inf"]
     arguments += ["--closed", str(data_home(create=False)), "--closed", str(token_file.absolute())]
     if machine is not None:

@@ -17,7 +17,7 @@ from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.text import moment, plain
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.journal.search import Hit, Search, Snippet
+from quarterdeck.protocol.search import Hit, Search, Snippet
 from quarterdeck.wire.tools import one_line
 
 _AGE = re.compile(r"(\d+(?:\.\d+)?)(min|h|d|w)")

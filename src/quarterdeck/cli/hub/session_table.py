@@ -10,7 +10,7 @@ from quarterdeck.cli.hub.session_order import by_lineage
 from quarterdeck.cli.hub.target import short_ids
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.session_text import session_place
-from quarterdeck.cli.terminal.text import age, rough_cost, sandbox_text, state_text
+from quarterdeck.cli.terminal.text import age, rough_cost, sandbox_text, session_state
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import SessionShape
 from quarterdeck.wire.tools import one_line
@@ -38,7 +38,7 @@ def print_sessions(shapes: list[SessionShape]) -> None:
     width = max(map(len, ids.values()), default=0)
     now = time.time() * 1000
     for level, shape in by_lineage(shapes):
-        state = state_text(shape.state) + (" (archived)" if shape.archived else "")
+        state = session_state(shape) + (" (archived)" if shape.archived else "")
         line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
         line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
         line.append(f"  {rough_cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")

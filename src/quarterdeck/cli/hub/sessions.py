@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.spec import check_folder, read_prompt
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal.output import print_json, print_line
+from quarterdeck.client.blocking import BlockingClient
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.protocol.commands import (
@@ -21,6 +21,7 @@ from quarterdeck.protocol.commands import (
     DeleteSession,
     ForkSession,
     Interrupt,
+    MoveSession,
     RenameSession,
     ResumeSession,
     SendPrompt,
@@ -107,18 +108,26 @@ def run_interrupt(session: str, target: Target) -> int:
     return Exit.SUCCESS
 
 
-def run_resume(session: str, target: Target) -> int:
-    """Start its CLI again."""
+def run_resume(session: str, machine: str | None, directory: str | None, target: Target) -> int:
+    """Start its CLI again, on another machine if one is given."""
+    if machine is None and directory is not None:
+        raise UsageError("--directory needs --machine")
     client = connect(target)
-    client.submit(ResumeSession(session=find_session(client, session)))
+    found = find_session(client, session)
+    if machine is None:
+        client.submit(ResumeSession(session=found))
+    else:
+        client.submit(MoveSession(session=found, machine=machine, directory=directory))
     return Exit.SUCCESS
 
 
-def run_fork(session: str, at: str | None, name: str | None, target: Target) -> int:
+def run_fork(
+    session: str, at: str | None, name: str | None, worktree: str | None, target: Target
+) -> int:
     """Create a copy; print its id."""
     client = connect(target)
-    fork = ForkSession(session=find_session(client, session), at=at, name=name)
-    outcome = client.submit(fork)
+    found = find_session(client, session)
+    outcome = client.submit(ForkSession(session=found, at=at, name=name, worktree=worktree))
     print_line(outcome.session)
     return Exit.SUCCESS
 

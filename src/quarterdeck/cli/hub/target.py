@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
-from quarterdeck.cli.hub.client import BlockingClient
+from quarterdeck.client.blocking import BlockingClient
 from quarterdeck.client.calls import HubAddress
 from quarterdeck.domain.errors import LinkRefused, NotFound, UsageError
 from quarterdeck.domain.ids import is_id
@@ -39,7 +39,7 @@ class Target(Value):
 
 def connect(target: Target) -> BlockingClient:
     """A client. Raises `LinkRefused` where no hub runs, `UsageError` for half a target."""
-    return BlockingClient(address_of(target))
+    return BlockingClient(address_of(target), find=lambda: address_of(target))
 
 
 async def address_later(target: Target) -> HubAddress:

@@ -135,7 +135,7 @@ def continue_local(loop: str, *, json_output: bool, zero: bool) -> int:
     except DECODE_ERRORS as error:
         raise UsageError(f"the manifest of {state.id} has no settings: {error}") from error
     if not store.runs(state.id):
-        store.want(state.id, Wanted())  # an old wish to stop
+        store.want(state.id, Wanted())  # an old request to stop
     return _run(reopened(state), settings, json_output=json_output, zero=zero)
 
 
@@ -181,11 +181,11 @@ class _LocalLoop:
             tasks.start_soon(self._signals, tasks.cancel_scope)
             agents = self._agents
             worker = AgentWorker(
-                agents.options, decide=self._decide(), judge=agents.judge, box=agents.box
+                agents.options, decide=self._decide(), arbiter=agents.arbiter, box=agents.box
             )
             try:
                 ended = await run_loop(
-                    self._state, worker, self.store, told=self._tell, box=agents.box
+                    self._state, worker, self.store, report=self._tell, box=agents.box
                 )
             except QuarterdeckError as error:
                 failure = error

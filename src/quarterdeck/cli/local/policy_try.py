@@ -22,10 +22,8 @@ from quarterdeck.cli.terminal.explanation import show_sandbox, show_tried
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.hub.permissions.context import branch_of
 from quarterdeck.hub.permissions.disk import looking_here
 from quarterdeck.hub.permissions.policies import GLOBAL
-from quarterdeck.hub.runners import LOCAL
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, Rules
 from quarterdeck.policy.facts import Facts
@@ -43,7 +41,9 @@ from quarterdeck.policy.tries import (
     try_call,
     try_case,
 )
+from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.runtime.data_dir import data_home
+from quarterdeck.runtime.git_head import branch_of
 from quarterdeck.service.local_hub import private_in
 
 LONGEST_LINE = 16 * 1024 * 1024

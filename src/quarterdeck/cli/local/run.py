@@ -30,9 +30,9 @@ from quarterdeck.cli.terminal.footer import footer_for
 from quarterdeck.cli.terminal.keyboard import Keyboard, deny_unattended
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
 from quarterdeck.cli.terminal.output import write_all
+from quarterdeck.cli.terminal.prompt_line import Silence, Typing, tick, typing_for
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import plain
-from quarterdeck.cli.terminal.typing import Silence, Typing, tick, typing_for
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.recorder import RecordingLink
@@ -124,7 +124,7 @@ class _Run:
                 self._silence.take_terminal()
             try:
                 with ArgumentFiles() as files:
-                    version, link = await start_link(self._options, files, None)
+                    version, link = await start_link(self._options, files, None, hooked=True)
                     self._link = link
                     try:
                         agent = Agent(

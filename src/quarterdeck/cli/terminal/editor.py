@@ -1,7 +1,7 @@
 """The text that a person is typing: bytes of a terminal in, a text with a cursor out. Pure.
 
 Owns what each key does: the usual keys of shells (Emacs), arrows, a history, and pasted text, which
-is never taken for keys. `typing` reads the bytes; `footer` shows the text.
+is never taken for keys. `prompt_line` reads the bytes; `footer` shows the text.
 """
 
 from __future__ import annotations

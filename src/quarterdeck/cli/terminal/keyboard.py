@@ -30,9 +30,9 @@ from quarterdeck.agent.asks import AnyAsk, Decision, Deny, PlanAsk, QuestionsAsk
 from quarterdeck.cli.terminal import diffs, render
 from quarterdeck.cli.terminal.keys import Area, Keys
 from quarterdeck.cli.terminal.permission_text import in_words
+from quarterdeck.cli.terminal.prompt_line import Silence, Typing
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import count, marked_lines, plain
-from quarterdeck.cli.terminal.typing import Silence, Typing
 from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.rawjson import members

@@ -119,7 +119,7 @@ _described = msgspec.json.Decoder(_Described).decode
 def _detail(name: str, tool_input: Raw) -> str:
     """The model's description of the call, for tools that have one."""
     if name in TODO_TOOLS:
-        return _todo_detail(tool_input)
+        return "" if name == "TaskCreate" else _todo_detail(tool_input)  # its title says it
     if name not in {"Bash", "Task", "Agent"}:
         return ""
     try:

@@ -42,7 +42,7 @@ from quarterdeck.wire.system import Init
 from quarterdeck.wire.tools import ASK_USER_QUESTION, EXIT_PLAN_MODE, describe, one_line
 
 if TYPE_CHECKING:
-    from quarterdeck.cli.terminal.writing import Writing
+    from quarterdeck.cli.terminal.streamed_text import Writing
 
 Kind = Literal["", "text", "thinking", "tool", "notice", "end"]
 
@@ -238,7 +238,7 @@ class Screen:
 
     def _write_on(self, kind: Kind, text: str) -> None:
         """Show text that is being written: what is final, and the rest in the footer."""
-        from quarterdeck.cli.terminal.writing import Writing
+        from quarterdeck.cli.terminal.streamed_text import Writing
 
         if self._writing is None or self._writing[0] != kind:
             self._end_writing()
@@ -253,7 +253,7 @@ class Screen:
 
     def _finish_writing(self, kind: Kind, text: str, style: str) -> None:
         """A whole text; its streamed part is on the screen already."""
-        from quarterdeck.cli.terminal.writing import Writing
+        from quarterdeck.cli.terminal.streamed_text import Writing
 
         if (
             self._writing is None

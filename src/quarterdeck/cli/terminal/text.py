@@ -12,10 +12,15 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.protocol.sandbox import OFF, Network, SandboxState
 from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.wire.tools import one_line
+
+if TYPE_CHECKING:  # light commands need no views
+    from quarterdeck.protocol.views import SessionShape
 
 # Control characters except newline and tab, characters that reorder or hide text, line
 # separators, halves of surrogate pairs, and the invisible tag characters.
@@ -117,3 +122,26 @@ _STATE_TEXTS = {SessionState.WAITING: "waiting for you", SessionState.LIMITED: "
 def state_text(state: SessionState) -> str:
     """The state of a session in words."""
     return _STATE_TEXTS.get(state, state.value)
+
+
+def session_state(shape: SessionShape) -> str:
+    """What a session does, or how it ended its last turn, as the web app says it."""
+    if shape.state is SessionState.ENDED and shape.machine is not None and shape.directory is None:
+        return "did not start"  # its machine could not run it: the CLI is missing, for one
+    if shape.state is not SessionState.IDLE:
+        return state_text(shape.state)
+    if shape.budgets:
+        return "budget spent"
+    if any(task.background for task in shape.holds.tasks):
+        return "in background"
+    turn = shape.last_turn
+    if turn is None or not turn.failed or turn.problem == "interrupted":
+        return state_text(shape.state)
+    return "needs login" if turn.problem == "authentication_failed" else "failed"
+
+
+def call_text(tool: str, title: str) -> str:
+    """A call in one line. Many titles are the tool's name, or begin with it."""
+    if title == tool or title.startswith(f"{tool} "):
+        return one_line(title, 300)
+    return f"{one_line(tool, 40)}: {one_line(title, 300)}"

@@ -6,7 +6,8 @@ person types: a new question is counted in the first line, and waits in the inbo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -93,14 +94,21 @@ class Top(App[int]):
         ("ctrl+c", "say_quit", "Quit"),
     ]
 
-    def __init__(self, where: Where, *, settle: float = SETTLE_SECONDS) -> None:
+    def __init__(
+        self,
+        where: Where,
+        *,
+        settle: float = SETTLE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`clock` tells how fast a person types."""
         super().__init__()
         self._where = where
         self.board = Board(where, self._board_changed)
         self._status = Static(id="status")
         self._keys = Static(id="keys")
         self._sessions = Sessions(id="sessions")
-        self._inbox = Inbox(id="inbox", settle=settle)
+        self._inbox = Inbox(id="inbox", settle=settle, clock=clock)
         self._pane = SessionPane(id="session")
         self._main = ContentSwitcher(self._inbox, self._pane, initial="inbox", id="main")
         self._following: Worker[None] | None = None

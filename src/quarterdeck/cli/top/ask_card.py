@@ -8,6 +8,7 @@ back, so that typed words never answer. `card` says what each key means.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from rich.text import Text
 from textual import events
@@ -40,14 +41,22 @@ class AskCard(Vertical, can_focus=True):
             self.card = card
             self.answer = answer
 
-    def __init__(self, view: AskView, name: str, *, settle: float = SETTLE_SECONDS) -> None:
+    def __init__(
+        self,
+        view: AskView,
+        name: str,
+        *,
+        settle: float = SETTLE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(classes="card")
         self._settle = settle
+        self._clock = clock
         self.view = view
         self._session_name = name
         self._card = card_of(view)
         self._replies = Replies(self._card.questions) if self._card.questions else None
-        self._hands = Hands(settle=settle)
+        self._hands = Hands(clock, settle=settle)
         self._body = Static(classes="card-body")
         self._keys = Static(classes="card-keys")
         self._field: Field | None = None
@@ -267,7 +276,7 @@ class AskCard(Vertical, can_focus=True):
 
     def _open_field(self, choice: Choice) -> None:
         self._field_choice = choice
-        self._field_since = time.monotonic()
+        self._field_since = self._clock()
         self._field = Field(choice.field)
         self.mount(self._field)
         self._field.focus()
@@ -276,7 +285,7 @@ class AskCard(Vertical, can_focus=True):
         """Enter in the field."""
         message.stop()
         choice = self._field_choice
-        if choice is None or time.monotonic() - self._field_since < self._settle:
+        if choice is None or self._clock() - self._field_since < self._settle:
             return
         text = message.text.strip()
         if choice.needed and not text:

@@ -23,7 +23,7 @@ from quarterdeck.cli.hub.story import Story
 from quarterdeck.cli.terminal.footer import Footer
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.session_text import session_name, session_place
-from quarterdeck.cli.terminal.text import age, rough_cost, state_text
+from quarterdeck.cli.terminal.text import age, rough_cost, session_state
 from quarterdeck.cli.top.ask_card import AskCard
 from quarterdeck.cli.top.fields import Field
 from quarterdeck.protocol.sessions import SessionState
@@ -60,7 +60,7 @@ def session_row(shape: SessionShape) -> Text:
 def doing(shape: SessionShape) -> str:
     """What a session does right now, and what it has used."""
     now = time.time() * 1000
-    parts = [state_text(shape.state)]
+    parts = [session_state(shape)]
     if shape.state is SessionState.WORKING and shape.holds.tools:
         tool = shape.holds.tools[-1]
         parts = [f"{one_line(tool.title or tool.tool, 80)} · {age(now - tool.since)}"]
@@ -97,9 +97,10 @@ class Sessions(OptionList):
 class Inbox(VerticalScroll, can_focus=False):
     """All open questions, oldest first, one card each."""
 
-    def __init__(self, *, id: str, settle: float) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, *, id: str, settle: float, clock: Callable[[], float]) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._settle = settle
+        self._clock = clock
 
     def compose(self) -> ComposeResult:
         """What is shown while nothing is asked."""
@@ -126,7 +127,15 @@ class Inbox(VerticalScroll, can_focus=False):
             card.leave()
         if new:
             self.mount(
-                *(AskCard(view, names.get(view.session, ""), settle=self._settle) for view in new)
+                *(
+                    AskCard(
+                        view,
+                        names.get(view.session, ""),
+                        settle=self._settle,
+                        clock=self._clock,
+                    )
+                    for view in new
+                )
             )
         for ask, card in cards.items():
             if ask in wanted:

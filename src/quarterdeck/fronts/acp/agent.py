@@ -22,9 +22,9 @@ from quarterdeck.client import SessionClient, calls
 from quarterdeck.domain.errors import LinkClosed, QuarterdeckError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.acp import rpc
-from quarterdeck.fronts.acp.following import OpenSession
 from quarterdeck.fronts.acp.hubs import Hubs, Where, rpc_error
 from quarterdeck.fronts.acp.rpc import Connection, Pipe, Reply, RpcError
+from quarterdeck.fronts.acp.session_feed import OpenSession
 from quarterdeck.fronts.acp.v1 import settings
 from quarterdeck.fronts.acp.v1.asks import Request
 from quarterdeck.fronts.acp.v1.prompts import content_of, spec_of

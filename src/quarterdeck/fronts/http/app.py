@@ -61,19 +61,16 @@ from quarterdeck.fronts.http.routes import (
 from quarterdeck.fronts.http.routes import (
     reviews as reviews_routes,
 )
-from quarterdeck.fronts.http.routes.devices import Noting
 from quarterdeck.fronts.http.routes.handlers import reading
 from quarterdeck.fronts.http.routes.loops import LoopService
+from quarterdeck.fronts.http.routes.noting import Noting
 from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.routes.schedules import Scheduling
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.history.service import HistoryService
-from quarterdeck.hub.api import HubApi
-from quarterdeck.hub.cli_access import CliAccess
-from quarterdeck.hub.cli_sessions import CliSessions
-from quarterdeck.hub.reviews import ReviewService
-from quarterdeck.hub.worktrees import WorktreeService
+from quarterdeck.hub.api import CliAccess, CliSessions, HubApi, ReviewService, WorktreeService
 from quarterdeck.protocol.problems import Problem, of_status
+from quarterdeck.protocol.shapes import HubAlarm
 
 _T = TypeVar("_T")
 SERVICES = "quarterdeck.services"
@@ -105,8 +102,10 @@ def make_app(
     more_pages: Mapping[str, tuple[bytes, str]] | None = None,
     people_store: PeopleStore | None = None,
     reaching: Reaching | None = None,
+    alarming: Callable[[], tuple[HubAlarm, ...]] | None = None,
     noting: Noting | None = None,
     disk_sessions: CliSessions | None = None,
+    peers: ASGIApp | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
@@ -118,7 +117,9 @@ def make_app(
     without `loop_service`. `limits` is what one client may have under way. `relay` lets frontends
     in at `/ws`, and `mcp` agents at `/mcp`.
     `people_store` keeps preferences and the library, `reaching` knows how others reach the hub,
+    `alarming` what is wrong between several hubs,
     `noting` writes into a session's audit log, `disk_sessions` looks at the disks of machines.
+    `peers` serves other hubs on the same journal below `/hub/`, and checks their seals itself.
     `more_pages` are further files, by path: content and type. Nobody needs a login for them.
     """
     services = Services(
@@ -133,11 +134,14 @@ def make_app(
         cli_access=cli_access,
         people=people_store,
         reaching=reaching,
+        alarming=alarming,
         noting=noting,
         disk_sessions=disk_sessions,
     )
     switch = _Switch(cast("ASGIApp", _api()), Pages(openapi_document, static, more_pages), services)
     stream = StreamEndpoint(hub, access, pace)
+    if people_store is not None:
+        people_store.listen(stream.tell_person)
     requests = requests or Requests()
     requests.count_streams = stream.clients
     return Gate(
@@ -153,6 +157,7 @@ def make_app(
         relay=relay,
         inbound=inbound,
         mcp=mcp,
+        peers=peers,
     )
 
 
@@ -170,6 +175,7 @@ class Services(Struct, frozen=True, kw_only=True):
     cli_access: CliAccess | None = None
     people: PeopleStore | None = None
     reaching: Reaching | None = None
+    alarming: Callable[[], tuple[HubAlarm, ...]] | None = None
     noting: Noting | None = None
     disk_sessions: CliSessions | None = None
 
@@ -259,6 +265,7 @@ def _make_api(
             "cli_access": _provide(lambda services: services.cli_access),
             "people": _provide(lambda services: services.people),
             "reaching": _provide(lambda services: services.reaching),
+            "alarming": _provide(lambda services: services.alarming),
             "noting": _provide(lambda services: services.noting),
             "disk_sessions": _provide(lambda services: services.disk_sessions),
             "loops": _provide(lambda services: services.loop_service),

@@ -25,6 +25,7 @@ from quarterdeck.fronts.http.events import Events, Frames, batches
 from quarterdeck.fronts.http.large_bodies import LARGE_BODY, SMALL_FRAME
 from quarterdeck.fronts.http.live_text import LiveText
 from quarterdeck.fronts.http.open_connections import REASON, REVOKED
+from quarterdeck.fronts.http.people import is_same
 from quarterdeck.fronts.http.problems import problem_of
 from quarterdeck.fronts.http.reader import Reader
 from quarterdeck.fronts.http.roles import Person
@@ -47,6 +48,7 @@ from quarterdeck.protocol.stream_frames import (
     Hello,
     Limits,
     Order,
+    Personal,
     Place,
     Unfollow,
 )
@@ -130,6 +132,10 @@ class Connection:
         self._wants_live = False
         self._views = PendingViews(shared.views)
         self._wants_views = False
+        self._wants_pictures = True
+        self._takes_packed = False
+        self._wants_personal = False
+        self._personal: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self._waiting = anyio.CancelScope()
         self._at_rest = False
@@ -146,6 +152,16 @@ class Connection:
         if self._wants_live and self._reader.wants(delta.session):
             self._live.receive(delta)
 
+    def tell_personal(self, person: Person, version: int) -> None:
+        """A person's preferences have changed. While one frame is on its way, no other is: the
+        client reads all that is new.
+        """
+        if not self._wants_personal or not is_same(person, self._person):
+            return
+        if self._personal is None or self._personal.done():
+            frame = Personal(version=version)
+            self._personal = asyncio.get_running_loop().create_task(self._say(frame))
+
     async def run(self) -> None:
         """Serve the client until it disconnects, or is disconnected."""
         async with anyio.create_task_group() as group:
@@ -158,8 +174,9 @@ class Connection:
                 await self._listen(group)
             finally:
                 self._timer.cancel()
-                if self._beat is not None:
-                    self._beat.cancel()
+                for task in (self._beat, self._personal):
+                    if task is not None:
+                        task.cancel()
             group.cancel_scope.cancel()
         if self._close is not None and not self._gone:
             await self._say_goodbye(*self._close)
@@ -194,6 +211,9 @@ class Connection:
                 case Follow() | Unfollow():
                     try:
                         await self._change(frame)
+                    except JournalError as error:  # the client comes back, and asks again
+                        self._end(UNAVAILABLE, problem_of(error).title)
+                        return
                     except QuarterdeckError as error:
                         await self._say(Failed(id=frame.id, problem=problem_of(error)))
                 case Beat():
@@ -225,6 +245,7 @@ class Connection:
     async def _change(self, frame: Follow | Unfollow) -> None:
         """Change the followed sessions. The answer precedes their events."""
         places: dict[str, Place] = {}
+        here = isinstance(frame, Follow) and await self._is_here(frame)
         if isinstance(frame, Follow):
             if len(frame.sessions) + self._reader.sessions > self._pace.sessions:
                 raise UsageError(f"sessions: more than {self._pace.sessions} by name")
@@ -233,7 +254,7 @@ class Connection:
         async with self._turn:
             if isinstance(frame, Follow):
                 found = {s: place.head or 0 for s, place in places.items() if place.status == "ok"}
-                if self._is_here(frame):
+                if here:
                     self._follow(frame, found)
             else:
                 self._reader.unfollow(frame.sessions, everything=frame.all)
@@ -247,16 +268,21 @@ class Connection:
         wanted = {session: frame.sessions[session] for session in heads}
         self._reader.follow(wanted, everything=frame.all, after=frame.after)
         self._wants_live, self._wants_views = frame.live, frame.views
+        self._wants_pictures, self._takes_packed = frame.pictures, frame.packed
+        self._wants_personal = frame.personal
         if frame.live:
             self._live.begin(heads.keys() | (self._shared.speaking() if frame.all else set()))
         if frame.views:
             self._views.begin(heads)
 
-    def _is_here(self, frame: Follow) -> bool:
-        """Whether the position of a client is one of this journal."""
+    async def _is_here(self, frame: Follow) -> bool:
+        """Whether the position of a client is one of this journal.
+
+        A client that was at another hub may be ahead of what this one was told.
+        """
         if frame.after is None:
             return True
-        return frame.epoch == self._hub.epoch and frame.after <= self._hub.position
+        return frame.epoch == self._hub.epoch and await self._hub.reaches(frame.after)
 
     async def _place(self, session: str, after: int, epoch: str | None) -> Place:
         try:
@@ -341,11 +367,12 @@ class Connection:
 
     async def _write_events(self, batch: Events) -> None:
         for part in batches(batch):
-            made = await self._shared.frames.frame(part)
+            made = await self._shared.frames.frame(part, pictures=self._wants_pictures)
+            packed = await self._shared.frames.packed(made) if self._takes_packed else None
             async with self._turn:
                 # Live text that came before these events is not to follow them.
                 await self._write_live()
-                await self._write(made)
+                await self._write(made.text if packed is None else packed)
         if self._wants_views:
             self._views.note(batch)
             while self._views.pending:
@@ -406,7 +433,7 @@ class Connection:
         async with self._turn:
             await self._write(msgspec.json.encode(frame).decode())
 
-    async def _write(self, text: str) -> None:
+    async def _write(self, frame: str | bytes) -> None:
         """Send a frame; the caller holds the lock.
 
         `_look` sees whether it takes too long: a timer for each frame, of which nearly none is ever
@@ -414,7 +441,8 @@ class Connection:
         """
         self._writing_since = time.monotonic()
         try:
-            await self._send({"type": "websocket.send", "text": text})
+            member = "text" if isinstance(frame, str) else "bytes"
+            await self._send({"type": "websocket.send", member: frame})
             self._sent_at = time.monotonic()
         except (OSError, RuntimeError):
             # The server closed it by itself and has not said so yet.

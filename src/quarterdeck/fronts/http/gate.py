@@ -27,6 +27,7 @@ from quarterdeck.fronts.http.asgi import (
 from quarterdeck.fronts.http.compression import Packer, compressing
 from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
 from quarterdeck.fronts.http.origins import Visit
+from quarterdeck.fronts.http.page_policy import POLICY
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
 from quarterdeck.fronts.http.relay_access import RelayAccess
 from quarterdeck.fronts.http.request_limits import RequestLimits, UnderWay
@@ -34,23 +35,6 @@ from quarterdeck.fronts.http.request_metrics import Requests
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.protocol.problems import Problem, problem
 from quarterdeck.protocol.roles import Right, Role
-
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data: blob:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "manifest-src 'self'",
-        "worker-src 'self'",
-        "frame-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
-)
 
 _HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"content-security-policy", POLICY.encode()),
@@ -92,6 +76,7 @@ class Gate:
         inbound: ASGIApp | None = None,
         mcp: ASGIApp | None = None,
         program: ASGIApp | None = None,
+        peers: ASGIApp | None = None,
     ) -> None:
         self._access = access
         self._under_way = UnderWay(limits)
@@ -104,6 +89,7 @@ class Gate:
         self._inbound = inbound
         self._mcp = mcp
         self._program = program
+        self._peers = peers
         self._packer = Packer()
         self._requests = requests or Requests()
 
@@ -199,6 +185,8 @@ class Gate:
             return _not_for_pages(scope, self._cli)
         if path.startswith("/in/") and scope["type"] == "http":
             return _not_for_pages(scope, self._inbound)
+        if path.startswith("/hub/") and scope["type"] == "http":
+            return _not_for_pages(scope, self._peers)
         if path == "/mcp" and scope["type"] == "http":
             self._access.places.check_origin(scope, visit, cookie=False)  # no cookie is read here
             scope["quarterdeck.person"] = self._access.bearer(scope)  # None: perhaps an agent

@@ -6,7 +6,7 @@ It needs no web framework.
 from __future__ import annotations
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.journal.retention import Leaving
+from quarterdeck.protocol.retention import Leaving
 
 
 class RetentionReport(Value, omit_defaults=False):

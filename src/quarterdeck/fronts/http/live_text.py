@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 
-from quarterdeck.hub.deltas import merged
 from quarterdeck.protocol.stream_frames import Live
-from quarterdeck.protocol.views import Deltas
+from quarterdeck.protocol.views import Deltas, merged
 
 MOST_CHARACTERS = 64 * 1024
 """What waits for one client: some seconds of several agents that write."""

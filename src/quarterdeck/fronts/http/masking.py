@@ -13,10 +13,9 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.secrets import mask_tokens_in
-from quarterdeck.journal.base import Stored
-from quarterdeck.journal.stored import may_hold_secrets
-from quarterdeck.protocol.events import Sent, SessionCreated, SpecChanged
+from quarterdeck.protocol.events import Said, Sent, SessionCreated, SpecChanged
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import MIRROR, Stored, is_mirror, may_hold_secrets
 
 MASK = "…"
 _SECRET_MEMBERS = frozenset({"env", "headers", "variables"})
@@ -61,8 +60,25 @@ def masked_json(stored: Stored) -> bytes:
             return msgspec.json.encode(msgspec.structs.replace(event, spec=spec))
         case Sent(line=line) if may_hold_secrets(stored.json):
             return msgspec.json.encode(msgspec.structs.replace(event, line=_masked_raw(line)))
+        case Said(line=line) if is_mirror(stored.json):
+            return msgspec.json.encode(msgspec.structs.replace(event, line=_without_entries(line)))
         case _:
             return stored.json
+
+
+def _without_entries(line: Raw) -> Raw:
+    """A part of the CLI's transcript, without its lines.
+
+    The conversation is in other events. What only the transcript has is for the model: the files of
+    instructions, the memory, what the CLI adds to a prompt.
+    """
+    try:
+        members = msgspec.json.decode(line, type=dict[str, Raw])
+    except msgspec.DecodeError:  # another line, which has the word in it
+        return line
+    if bytes(members.get("type", Raw(b""))) != MIRROR:
+        return line
+    return Raw(msgspec.json.encode({**members, "entries": Raw(b"[]")}))
 
 
 def _masked_raw(json: Raw) -> Raw:

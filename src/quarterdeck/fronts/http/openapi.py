@@ -15,6 +15,7 @@ from litestar.openapi.spec import Schema
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.routes import HTTPRoute
 
+from quarterdeck.fronts.http.openapi_words import EXAMPLES, TAGS, id_of, summary_of, tag_of
 from quarterdeck.fronts.http.problems import MEDIA_TYPE
 from quarterdeck.fronts.http.schema import Json, reference, schemas_of, union_of
 from quarterdeck.protocol.commands import AnyCommand
@@ -135,8 +136,13 @@ def document(app: Litestar, names: StructNames) -> bytes:
             "cookie": {"type": "apiKey", "in": "cookie", "name": "quarterdeck_*"},
         },
     }
+    made["tags"] = [{"name": name, "description": about} for name, about in TAGS.items()]
     for path, method, said in handlers:
-        _complete(made["paths"][path][method], said)
+        operation = made["paths"][path][method]
+        operation["operationId"] = id_of(operation["summary"])  # the framework's is its path
+        operation["summary"] = summary_of(operation["description"])
+        operation["tags"] = [tag_of(path)]
+        _complete(operation, said)
     return msgspec.json.encode(made)
 
 
@@ -153,9 +159,12 @@ def _complete(operation: Json, said: Documented) -> None:
     """Put into an operation what only we know of it."""
     operation["security"] = [] if said.open else [{"bearer": []}, {"cookie": []}]
     if said.takes is not None:
+        body: Json = {"schema": reference(said.takes)}
+        if (example := EXAMPLES.get(operation["operationId"])) is not None:
+            body["example"] = example
         operation["requestBody"] = {
             "required": not said.body_optional,
-            "content": {"application/json": {"schema": reference(said.takes)}},
+            "content": {"application/json": body},
         }
     responses = operation["responses"]
     responses.pop("400", None)  # the framework's own idea of an error

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import Scope, Send, header_of, path_of, respond
+from quarterdeck.fronts.http.page_policy import policy_for
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode
 from quarterdeck.protocol.problems import problem
 
@@ -71,6 +72,8 @@ class Page(Value):
     packed: bool = False
     framed: bool = False
     """It draws diagrams, in a frame of the web app that has no origin."""
+    policy: str | None = None
+    """Its own content security policy: it has a script in it."""
 
     @property
     def is_text(self) -> bool:
@@ -89,6 +92,7 @@ class Page(Value):
             (b"vary", b"accept-encoding"),
             *packing,
             *(_FRAMED if self.framed else ()),
+            *(((b"content-security-policy", self.policy.encode()),) if self.policy else ()),
         )
 
 
@@ -151,9 +155,10 @@ class Pages:
                 cache = _FOREVER if path.startswith("/assets/") else _CHECK
                 framed = path.startswith(_DIAGRAMS)
                 self._pages[path] = replace(_read(file, cache), framed=framed)
-        self._hub = self._pages.get("/index.html")
-        if self._hub is not None:
-            self._pages["/"] = self._hub
+        found = self._pages.get("/index.html")
+        if found is not None:
+            self._hub = replace(found, policy=policy_for(found.body))
+            self._pages["/"] = self._pages["/index.html"] = self._hub
 
 
 def _read(file: Path, cache: bytes = _CHECK) -> Page:
@@ -171,13 +176,8 @@ def _page(body: bytes, kind: str, cache: bytes = _CHECK) -> Page:
 @lru_cache(maxsize=256)
 def _packed(page: Page) -> Page:
     """The same in a third of its size. It is made when it is first asked for, and kept."""
-    return Page(
-        body=gzip.compress(page.body, mtime=0),
-        content_type=page.content_type,
-        etag=f'{page.etag[:-1]}-gzip"',
-        cache=page.cache,
-        packed=True,
-        framed=page.framed,
+    return replace(
+        page, body=gzip.compress(page.body, mtime=0), etag=f'{page.etag[:-1]}-gzip"', packed=True
     )
 
 

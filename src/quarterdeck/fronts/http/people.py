@@ -33,8 +33,9 @@ from quarterdeck.protocol.people import (
     SavedPrompt,
     SessionTemplate,
 )
-from quarterdeck.protocol.roles import Right
-from quarterdeck.runtime.sqlite_files import SqliteFile
+from quarterdeck.protocol.roles import Right, Role
+from quarterdeck.runtime.shared_tables import Mirror, Row
+from quarterdeck.runtime.sqlite_files import SqliteFile, again
 
 FILE = "people.db"
 MOST_KEPT = {PreferenceKind.PIN: 500, PreferenceKind.READ: 5000}
@@ -67,9 +68,42 @@ Entry = Literal["prompt", "template"]
 class PeopleStore:
     """The file. Raises `sqlite3.Error` when it cannot be read or written."""
 
-    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
-        self._file = SqliteFile(folder / FILE, _SCHEMA, synchronous="NORMAL")
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        mirror: Mirror | None = None,
+    ) -> None:
+        """`mirror`: several hubs have the same people."""
+        self._file = SqliteFile(folder / FILE, _SCHEMA, synchronous="NORMAL", mirror=mirror)
+        self.look = self._file.look
         self._clock = clock
+        self._listeners: set[Callable[[Person, int], None]] = set()
+
+    def listen(self, listener: Callable[[Person, int], None]) -> None:
+        """Have `listener` called with each person whose preferences have changed, and the version.
+
+        It is called where `tell` is.
+        """
+        self._listeners.add(listener)
+
+    def tell(self, person: Person, version: int) -> None:
+        """Tell the listeners that a person's preferences have changed."""
+        for listener in self._listeners:
+            listener(person, version)
+
+    def changed_elsewhere(self, rows: Sequence[Row]) -> None:
+        """Tell the listeners what people have changed at other hubs."""
+        versions: dict[str, int] = {}
+        for row in rows:
+            owner, version = row.key[0], row.cells.get("version")
+            if row.name == "preferences" and isinstance(owner, str) and isinstance(version, int):
+                versions[owner] = max(version, versions.get(owner, 0))
+        for owner, version in versions.items():
+            role, _, name = owner.partition(":")
+            if role in {each.value for each in Role}:
+                self.tell(Person(name=name, role=Role(role), grant=""), version)
 
     def close(self) -> None:
         """Close the file."""
@@ -82,6 +116,7 @@ class PeopleStore:
         with self._file.using() as db:
             return _page(db, _key(person), after)
 
+    @again
     def change(
         self, person: Person, changes: Sequence[PreferenceChange], after: int = 0
     ) -> PreferencePage:
@@ -142,6 +177,7 @@ class PeopleStore:
             templates=tuple(sorted(templates, key=lambda each: each.name.casefold())),
         )
 
+    @again
     def save(
         self, person: Person, kind: Entry, id_: str, new: NewSavedPrompt | NewTemplate
     ) -> None:
@@ -184,6 +220,7 @@ class PeopleStore:
                 ),
             )
 
+    @again
     def remove(self, person: Person, kind: Entry, id_: str) -> None:
         """Delete an entry. Raises `NotFound` and `Forbidden`."""
         with self._file.changing() as db:
@@ -192,6 +229,20 @@ class PeopleStore:
                 raise NotFound(kind, id_)
             _need_change(person, kind, id_, row)
             db.execute("DELETE FROM library WHERE kind = ? AND id = ?", (kind, id_))
+
+
+def united(db: sqlite3.Connection) -> None:
+    """The rows of two hubs that were alone have become one: all of them are news to all devices."""
+    db.execute(
+        "INSERT INTO counter SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM counter)",
+    )
+    most = "SELECT max(version) FROM (SELECT version FROM {} UNION ALL SELECT version FROM counter)"
+    (last,) = db.execute(
+        f"SELECT max(({most.format('preferences')}), ({most.format('library')}))"
+    ).fetchone()
+    for table in ("preferences", "library"):
+        db.execute(f"UPDATE {table} SET version = version + ?", (last,))  # noqa: S608 - constants
+    db.execute("UPDATE counter SET version = ?", (2 * last,))
 
 
 def copy_of(folder: Path) -> bytes | None:
@@ -364,6 +415,11 @@ def _template(person: Person, row: _Row) -> SessionTemplate:
         updated=row[6],
         version=row[7],
     )
+
+
+def is_same(one: Person, other: Person) -> bool:
+    """Whether two logins share their preferences."""
+    return _key(one) == _key(other)
 
 
 def _key(person: Person) -> str:

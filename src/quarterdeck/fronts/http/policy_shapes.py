@@ -6,8 +6,7 @@ It needs no web framework.
 from __future__ import annotations
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.grants import Grant
-from quarterdeck.policy.suggest import Suggestion
+from quarterdeck.hub.api import Grant, Suggestion
 
 
 class SuggestionList(Value, omit_defaults=False):

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Collection, Mapping
 
 from quarterdeck.fronts.http.events import Events
-from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.base import Follower, RawEvents, Stored
+from quarterdeck.hub.api import Follower, HubApi
+from quarterdeck.protocol.stored import RawEvents, Stored
 
 
 class Reader:

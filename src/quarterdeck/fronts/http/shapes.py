@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from quarterdeck.fronts.http.masking import masked_spec
-from quarterdeck.hub.permissions.modes import chosen_mode
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.modes import chosen_mode
 from quarterdeck.protocol.sandbox import NOT_RECORDED
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.views import AlarmShape, HoldsShape, SessionShape
 
 

@@ -84,6 +84,11 @@ class StreamEndpoint:
         """The number of connections."""
         return len(self._connections)
 
+    def tell_person(self, person: Person, version: int) -> None:
+        """Tell the devices of a person that their preferences have changed."""
+        for connection in self._connections:
+            connection.tell_personal(person, version)
+
     def speaking(self) -> set[str]:
         """The sessions with text that may still be generated."""
         return set(self._speaking)

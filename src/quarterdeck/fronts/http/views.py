@@ -17,8 +17,8 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.events import FRAME_BYTES, Events
 from quarterdeck.fronts.http.shapes import session_shape
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.base import RawEvents
-from quarterdeck.journal.views import only_counts
+from quarterdeck.protocol.session_view import only_counts
+from quarterdeck.protocol.stored import RawEvents
 
 
 class EncodedView(Value):

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
-from quarterdeck.hub.permissions.modes import BYPASS
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.modes import BYPASS
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import ToolUseBlock

@@ -15,10 +15,10 @@ import msgspec
 from quarterdeck.domain.structs import Value
 from quarterdeck.history.story import Answer, Call, Notice, Outcome, Prompt, StoryFold
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.search import Hits, Search
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import TurnEnded
 from quarterdeck.protocol.machine_requests import Changes
+from quarterdeck.protocol.search import Hits, Search
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.wire.tools import one_line
 

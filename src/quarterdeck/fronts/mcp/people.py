@@ -29,12 +29,12 @@ from quarterdeck.fronts.mcp.looks import (
 )
 from quarterdeck.fronts.mcp.tools import Arguments, Text
 from quarterdeck.hub.api import HubApi
-from quarterdeck.hub.permissions.modes import BYPASS
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.machine_requests import Changes
+from quarterdeck.protocol.modes import BYPASS
 from quarterdeck.protocol.roles import RIGHTS, Right, Role
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 LISTED = 200

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, Forbidden, NotFound
 from quarterdeck.domain.structs import Value
-from quarterdeck.hub.permissions.modes import BYPASS, DEFAULT, allows_more, chosen_mode
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.launch_members import without_bypass
+from quarterdeck.protocol.modes import BYPASS, DEFAULT, allows_more, chosen_mode
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec, agent_name, is_agent
 from quarterdeck.wire.tools import one_line
 
@@ -42,7 +42,7 @@ class AgentLimits(Value):
     other without end is stopped by this."""
 
 
-class Wish(Value):
+class ChildRequest(Value):
     """What a parent wants its child to be. None: as the parent."""
 
     name: str | None = None
@@ -132,8 +132,10 @@ class MessageCount:
 # --- what a child inherits -----------------------------------------------------------------------
 
 
-def child_spec(parent: SessionView, wish: Wish, child: str, limits: AgentLimits) -> SessionSpec:
-    """The spec of a child. Raises `Forbidden` for a wish that is more than the parent has.
+def child_spec(
+    parent: SessionView, request: ChildRequest, child: str, limits: AgentLimits
+) -> SessionSpec:
+    """The spec of a child. Raises `Forbidden` for a request that is more than the parent has.
 
     It works in its parent's folder, or in a new worktree of the same repository. Names of folders
     are never taken from an agent: a link could lead anywhere.
@@ -141,14 +143,14 @@ def child_spec(parent: SessionView, wish: Wish, child: str, limits: AgentLimits)
     spec = parent.spec
     return replace(
         spec,
-        name=one_line(wish.name, NAME) if wish.name else None,
-        directory=spec.directory if wish.worktree else parent.directory or spec.directory,
-        worktree=f"agent-{child}" if wish.worktree else None,
+        name=one_line(request.name, NAME) if request.name else None,
+        directory=spec.directory if request.worktree else parent.directory or spec.directory,
+        worktree=f"agent-{child}" if request.worktree else None,
         family=None,
-        model=wish.model or parent.model or spec.model,
-        effort=wish.effort or spec.effort,
-        mode=_mode(parent, wish.mode),
-        budget=_budget(spec.budget, wish),
+        model=request.model or parent.model or spec.model,
+        effort=request.effort or spec.effort,
+        mode=_mode(parent, request.mode),
+        budget=_budget(spec.budget, request),
         agents=len(parent.lineage) + 1 < limits.depth,
         skip_permissions=False,
         cross_session=False,
@@ -175,15 +177,15 @@ def _mode(parent: SessionView, wanted: str | None) -> str | None:
     return wanted
 
 
-def _budget(own: Budget | None, wish: Wish) -> Budget | None:
+def _budget(own: Budget | None, request: ChildRequest) -> Budget | None:
     """The child's own budget. What it spends counts for all sessions above it as well."""
-    if wish.budget_usd is None and wish.budget_tokens is None:
+    if request.budget_usd is None and request.budget_tokens is None:
         return own
     given = own or Budget()
     return replace(
         given,
-        session_usd=_least(given.session_usd, wish.budget_usd),
-        session_tokens=_least(given.session_tokens, wish.budget_tokens),
+        session_usd=_least(given.session_usd, request.budget_usd),
+        session_tokens=_least(given.session_tokens, request.budget_tokens),
     )
 
 

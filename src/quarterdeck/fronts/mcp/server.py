@@ -1,17 +1,20 @@
 """The hub as an MCP server at `/mcp`, for the agents of its own runs, and for people.
 
 Owns the way of a call. A person, whom the gate has found by their token, has the tools of their
-role: see `people`. For an agent, the token of the connection names the caller, the rules of the
-caller's session are asked once more, and the call must be one that the session's CLI has announced
-and was let make: see `announced`. So a token that an agent reads from its own files is worth no
-more than the tools that it was given. The official `mcp` package speaks the protocol; it takes a
-second to import, and is imported when the first caller comes. `tools` is below, the gate of
-`fronts.http` and the service are above.
+role (see `people`), as far as the rules for all sessions let them pass (see `policy`). For an
+agent, the token of the connection names the caller, the rules of the caller's session are asked
+once more, and the call must be one that the session's CLI has announced and was let make: see
+`announced`. So a token that an agent reads from its own files is worth no more than the tools that
+it was given. Every call that was let pass, and every one that was refused, is in the audit log.
+
+The official `mcp` package speaks the protocol; it takes a second to import, and is imported when
+the first caller comes. `tools` is below, the gate of `fronts.http` and the service are above.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager, suppress
@@ -20,19 +23,18 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 import msgspec
-from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, Forbidden, QuarterdeckError, UsageError
 from quarterdeck.fronts.mcp import tools
 from quarterdeck.fronts.mcp.announced import cli_allows, look
 from quarterdeck.fronts.mcp.people import TOOLS as PEOPLE_TOOLS
 from quarterdeck.fronts.mcp.people import PeopleTools, Visitor, tools_for
+from quarterdeck.fronts.mcp.policy import RefusedCalls, check_person, entry
 from quarterdeck.fronts.mcp.tools import AgentHub, AgentTools, Arguments
-from quarterdeck.journal.views import SessionView
-from quarterdeck.policy.decide import Call, Rules, decide
-from quarterdeck.policy.needs import Context
-from quarterdeck.policy.specifiers import Behavior
+from quarterdeck.hub.api import Behavior, Rules, Verdict, rule_on_agent, rule_on_person
 from quarterdeck.protocol.holds import RunningTool
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import agent_name
 from quarterdeck.runtime.tasks import background_tasks
 
 if TYPE_CHECKING:
@@ -75,6 +77,14 @@ TOOLS: dict[str, type[Arguments]] = {
 _READING = frozenset({"list_sessions", "wait", "read", "changes", "search"})
 
 
+Forwarder = Callable[[str, Scope, Receive, Send], Awaitable[bool]]
+"""Have another hub answer the agent with this token; False if no other hub has it."""
+
+
+async def _nowhere(token: str, scope: Scope, receive: Receive, send: Send) -> bool:  # noqa: ARG001
+    return False
+
+
 class McpEndpoint:
     """An ASGI app. It serves while `running` does."""
 
@@ -86,18 +96,27 @@ class McpEndpoint:
         *,
         people: PeopleTools | None = None,
         visitor_of: Callable[[Scope], Visitor | None] = lambda _: None,
+        rules_for_people: Callable[[], Rules] = Rules,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        """`visitor_of` gives the person of a request, if its token is a person's."""
+        """`rules` gives those of an agent's session. `visitor_of` gives the person of a request, if
+        its token is a person's.
+        """
         self._hub = hub
         self._people = people
         self._visitor_of = visitor_of
         self._tools = agent_tools
         self._rules = rules
+        self._rules_for_people = rules_for_people
+        self._now = now
+        self._refused = RefusedCalls()
         self._tasks: TaskGroup | None = None
         self._manager: StreamableHTTPSessionManager | None = None
         self._starting = anyio.Lock()
         self._served: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._under_way: dict[str, int] = {}
+        self.forward: Forwarder = _nowhere
+        """With several hubs: has the one answer that has the agent's session."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -115,6 +134,8 @@ class McpEndpoint:
             await _refuse(send, 404, "not_found")
             return
         agent = self._hub.agent_of(_bearer(scope))
+        if agent is None and await self.forward(_bearer(scope), scope, receive, send):
+            return
         visitor = self._visitor_of(scope) if self._people is not None else None
         caller = agent.session if agent is not None else visitor
         if caller is None:
@@ -158,34 +179,57 @@ class McpEndpoint:
     ) -> tuple[bool, str]:
         """The answer to a call: whether it failed, and its text."""
         given = msgspec.json.encode(arguments or {})
-        visitor = scope.get(_CALLER)
-        if isinstance(visitor, Visitor):
-            return await self._answer_person(visitor, name, given)
-        session = str(visitor)
-        caller = self._hub.view(session)
-        if caller is None or caller.run is None:
-            return True, "this session has ended"
+        caller = scope.get(_CALLER)
         try:
-            wanted = read_arguments(name, given)
-            with self._one_of_few(session):
-                call = await self._check(caller, name, given, meta)
-                result = await self._tools.call(caller, wanted, call)
+            if isinstance(caller, Visitor):
+                result = await self._answer_person(caller, name, given)
+            else:
+                result = await self._answer_agent(str(caller), name, given, meta)
         except QuarterdeckError as error:
-            if isinstance(error, Forbidden):
-                log.warning("session %s: %s is refused: %s", session, PREFIX + name[:40], error)
             return True, str(error)
         return False, msgspec.json.encode(result).decode()
 
-    async def _answer_person(self, visitor: Visitor, name: str, given: bytes) -> tuple[bool, str]:
+    async def _answer_agent(self, session: str, name: str, given: bytes, meta: object) -> object:
+        caller = self._hub.view(session)
+        if caller is None or caller.run is None:
+            raise Forbidden("this session has ended")
+        wanted = read_arguments(name, given)
+        with self._one_of_few(session):
+            self._refused.admit(session, self._now())
+            try:
+                call = await self._check(caller, name, given, meta)
+                return await self._tools.call(caller, wanted, call)
+            except Forbidden as error:
+                log.warning("session %s: %s is refused: %s", session, PREFIX + name, error)
+                self._refused.add(session, self._now())
+                refused = entry(PREFIX + name, given, agent_name(session), None, str(error))
+                await self._hub.calls.add(refused, session)
+                raise
+
+    async def _answer_person(self, visitor: Visitor, name: str, given: bytes) -> object:
         assert self._people is not None
         kinds = {each: kind for each, (kind, _, _) in PEOPLE_TOOLS.items()}
-        try:
-            wanted = read_arguments(name, given, kinds)
-            with self._one_of_few(f"person {visitor.name}"):
-                result = await self._people.call(visitor, wanted)
-        except QuarterdeckError as error:
-            return True, str(error)
-        return False, msgspec.json.encode(result).decode()
+        wanted = read_arguments(name, given, kinds)
+        about = getattr(wanted, "session", None)
+        caller, tool = f"person {visitor.name}", PREFIX + name
+        with self._one_of_few(caller):
+            self._refused.admit(caller, self._now())
+            verdict: Verdict | None = None
+            try:
+                visitor.need(PEOPLE_TOOLS[name][1])
+                verdict = rule_on_person(
+                    visitor.name, tool, given, self._rules_for_people(), self._now()
+                )
+                check_person(verdict)
+                if verdict.input:
+                    wanted = read_arguments(name, bytes(verdict.input), kinds)
+            except Forbidden as error:
+                self._refused.add(caller, self._now())
+                refused = entry(tool, given, visitor.name, verdict, str(error))
+                await self._hub.calls.add(refused, about)
+                raise
+            await self._hub.calls.add(entry(tool, given, visitor.name, verdict), about)
+            return await self._people.call(visitor, wanted)
 
     async def _check(
         self, caller: SessionView, name: str, given: bytes, meta: object
@@ -195,8 +239,10 @@ class McpEndpoint:
         Raises `Forbidden` unless rules and people have let it pass, and it is the first time.
         """
         tool = PREFIX + name
-        context = Context(cwd=caller.directory or caller.spec.directory)
-        verdict = decide(Call(tool=tool, input=Raw(given), context=context), self._rules(caller))
+        rules = self._rules(caller)
+        verdict = await anyio.to_thread.run_sync(
+            rule_on_agent, caller, tool, given, rules, self._now()
+        )
         if verdict.behavior is Behavior.DENY:
             raise Forbidden(verdict.message or "a rule denies this")
         named = meta.get(_CALL_ID) if isinstance(meta, dict) else None

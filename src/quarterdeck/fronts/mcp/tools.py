@@ -34,19 +34,19 @@ from quarterdeck.fronts.mcp.looks import (
 )
 from quarterdeck.fronts.mcp.rules import (
     AgentLimits,
+    ChildRequest,
     MessageCount,
-    Wish,
     check_reach,
     check_revive,
     check_spawn,
     child_spec,
     envelope,
 )
-from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.views import SessionView
+from quarterdeck.hub.api import CallRecord, HubApi
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.holds import RunningTool
 from quarterdeck.protocol.machine_requests import Changes
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import agent_name
 
 PAGE = 500
@@ -68,6 +68,10 @@ class AgentHub(HubApi, Protocol):
         self, command: cmd.CreateSession, lineage: tuple[str, ...] = (), person: str = ""
     ) -> cmd.Outcome:
         """Create a session for an agent."""
+
+    @property
+    def calls(self) -> CallRecord:
+        """Where calls that no CLI makes are kept for the audit."""
 
 
 # --- what the tools take -------------------------------------------------------------------------
@@ -215,7 +219,7 @@ class AgentTools:
                     return info_of(made)
             check_spawn(caller, below, self.limits, now)
             self._messages.admit(caller, self.limits, now)
-            wish = Wish(
+            request = ChildRequest(
                 name=wanted.name,
                 model=wanted.model,
                 effort=wanted.effort,
@@ -226,7 +230,7 @@ class AgentTools:
             )
             command = cmd.CreateSession(
                 session=id_,
-                spec=child_spec(caller, wish, id_, self.limits),
+                spec=child_spec(caller, request, id_, self.limits),
                 prompt=_content(caller, wanted.prompt),
                 prompt_id=new_id(),
                 by=agent_name(caller.session),

@@ -31,9 +31,10 @@ from quarterdeck import __version__
 from quarterdeck.domain.errors import NotFound, QuarterdeckError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.metrics.tally import Tally, status_of
-from quarterdeck.hub.api import HubApi, MachineView
-from quarterdeck.journal.views import SessionView
+from quarterdeck.hub.api import HubApi
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.views import MachineView
 from quarterdeck.runtime.tasks import background_tasks
 
 FRESH_SECONDS = 1.0

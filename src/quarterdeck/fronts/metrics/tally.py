@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from quarterdeck.journal.stored import Stored
-from quarterdeck.journal.views import only_counts
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.session_view import only_counts
+from quarterdeck.protocol.stored import Stored
 
 MOST_NAMES = 50
 """The most models or limits that are counted separately; the rest is `other`."""

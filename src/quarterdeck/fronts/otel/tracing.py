@@ -24,8 +24,9 @@ from quarterdeck.fronts.otel.context import run_ids
 from quarterdeck.fronts.otel.settings import Telemetry
 from quarterdeck.fronts.otel.turns import Span, Turn, begins_turn, run_span
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import RunEnded, RunStarting, SessionDeleted, TurnEnded
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.runtime.duties import PLACE_SECONDS, Duty, SharedPlace, alone
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.tasks import background_tasks
 
@@ -73,12 +74,37 @@ class Tracing:
         self._saved = 0.0
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Export while the block runs. Raises `UsageError` if it cannot work at all."""
+    async def running(
+        self, duty: Duty = alone, place: SharedPlace | None = None
+    ) -> AsyncIterator[None]:
+        """Export while the block runs. Raises `UsageError` if it cannot work at all.
+
+        `place`: how far all hubs together are, where one exports for all.
+        """
         emitter = await anyio.to_thread.run_sync(self._make)
+
+        async def take_turn() -> None:
+            if place is not None and (after := await place.load()) is not None:
+                self._turns.clear()
+                self._place = _Place(epoch=self._hub.epoch, after=after, exported=after)
+            await self._keep(emitter)
+
+        async def tell(shared: SharedPlace) -> None:
+            while True:
+                await anyio.sleep(PLACE_SECONDS)
+                if self._place.after:
+                    await shared.save(self._place.after)
+
+        async def work() -> None:
+            async with anyio.create_task_group() as both:
+                if place is not None:
+                    both.start_soon(tell, place)
+                await take_turn()
+                both.cancel_scope.cancel()
+
         try:
             async with background_tasks() as tasks:
-                tasks.start_soon(self._keep, emitter)
+                tasks.start_soon(duty, "tracing", work)
                 yield
         finally:
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
@@ -98,6 +124,7 @@ class Tracing:
     async def _keep(self, emitter: Emitter) -> None:
         while True:
             try:
+                await self._hub.reaches(self._place.after)  # another hub may have come so far
                 async for batch in self._hub.follow(after=self._place.after):
                     for stored in batch:
                         emitter.emit(await self._spans(stored))

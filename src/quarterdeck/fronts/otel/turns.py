@@ -14,8 +14,6 @@ from msgspec import Struct, field
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.otel.context import Ids, turn_ids
-from quarterdeck.journal.stored import Stored
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import (
     AskAnswered,
     AskOpened,
@@ -25,6 +23,8 @@ from quarterdeck.protocol.events import (
     Said,
     TurnEnded,
 )
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import Stored
 from quarterdeck.wire import Assistant, User, from_cli
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock, Usage
 

@@ -2,7 +2,9 @@
 
 A token is bound to one question and to the login whose browser was told. It works once, for some
 hours, and only together with that login's cookie: who reads a notification alone can do nothing.
-Tokens are kept in memory as hashes; after a restart of the hub the person answers on the page.
+A token is sealed with a secret that all hubs on one journal share, and stored nowhere: the hub that
+gets the answer need not be the one that sent the notification. That a question is answered once is
+the journal's rule; what is remembered here only spares it.
 
 Owns also which calls a notification may allow: only what it shows completely. A call whose input is
 cut, hidden or elsewhere can be denied there, and opened.
@@ -13,75 +15,84 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Collection
 from hashlib import sha256
 
 import msgspec
 
 from quarterdeck.domain.marks import mark_invisible
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import DECODE_ERRORS, Value
 from quarterdeck.protocol.events import AskKind, AskOpened
 
 VALID_SECONDS = 6 * 3600.0
 MOST = 4000
-"""Tokens that are valid; the oldest go first."""
+"""Questions that are remembered as answered; the oldest go first."""
+LONGEST_TOKEN = 1000
 LONGEST_COMMAND = 180
 """Characters of a command that every notification shows whole, after the name of its tool."""
 SHOWN_MEMBERS = frozenset({"command", "description"})
 """The input of a command that only has these members is shown by its command."""
 
 
-class _Issued(Value):
-    digest: bytes
+class _Issued(Value, array_like=True):
     grant: str
     ask: str
     allow: bool
     ends: float
+    nonce: str
 
 
 class AnswerTokens:
-    """The tokens of one hub."""
+    """The tokens of one hub, or of several with the same secret."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
-        self._issued: dict[str, _Issued] = {}
+        self._settled: dict[str, None] = {}
         self._clock = clock
 
-    def issue(self, grant: str, ask: str, *, allow: bool) -> str:
+    def issue(self, secret: bytes, grant: str, ask: str, *, allow: bool) -> str:
         """A token for one login and one question; without `allow` it can only deny."""
-        now = self._clock()
-        self._issued = {id_: one for id_, one in self._issued.items() if one.ends > now}
-        while len(self._issued) >= MOST:
-            del self._issued[next(iter(self._issued))]
-        id_, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-        self._issued[id_] = _Issued(
-            digest=_digest(secret), grant=grant, ask=ask, allow=allow, ends=now + VALID_SECONDS
-        )
-        return f"{id_}.{secret}"
+        ends, nonce = self._clock() + VALID_SECONDS, secrets.token_hex(8)
+        issued = _Issued(grant=grant, ask=ask, allow=allow, ends=ends, nonce=nonce)
+        body = urlsafe_b64encode(msgspec.json.encode(issued)).decode()
+        return f"{body}.{_seal(secret, body)}"
 
-    def redeem(self, token: str, grants: Collection[str], *, allow: bool) -> tuple[str, str] | None:
+    def redeem(
+        self, secret: bytes, token: str, grants: Collection[str], *, allow: bool
+    ) -> tuple[str, str] | None:
         """The login and the question of a token, which then works no more; None for a wrong one.
 
         A token of another login stays valid: who cannot use it must not be able to spoil it.
         """
-        id_, _, secret = token.partition(".")
-        found = self._issued.get(id_)
-        wanted = found.digest if found is not None else b"\0" * 32
-        same = hmac.compare_digest(_digest(secret), wanted)
-        if found is None or not same or found.grant not in grants or found.ends <= self._clock():
+        body, _, seal = token.partition(".")
+        wanted = _seal(secret, body).encode()
+        if len(token) > LONGEST_TOKEN or not hmac.compare_digest(_bytes(seal), wanted):
+            return None
+        try:
+            found = msgspec.json.decode(urlsafe_b64decode(body), type=_Issued)
+        except (*DECODE_ERRORS, ValueError):
+            return None
+        if found.grant not in grants or found.ends <= self._clock() or found.ask in self._settled:
             return None
         if allow and not found.allow:
             return None
-        # All notifications of this question, on all devices of this login, are spent together.
-        self._issued = {
-            other: one
-            for other, one in self._issued.items()
-            if (one.ask, one.grant) != (found.ask, found.grant)
-        }
+        # All notifications of this question, on all devices, are spent together.
+        self.settled(found.ask)
         return found.grant, found.ask
 
     def settled(self, ask: str) -> None:
         """The question is answered or withdrawn."""
-        self._issued = {id_: one for id_, one in self._issued.items() if one.ask != ask}
+        self._settled[ask] = None
+        while len(self._settled) > MOST:
+            del self._settled[next(iter(self._settled))]
+
+
+def _seal(secret: bytes, body: str) -> str:
+    return hmac.new(secret, b"answer\n" + _bytes(body), sha256).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 class _Input(msgspec.Struct):
@@ -108,7 +119,3 @@ def shown_whole(opened: AskOpened) -> str | None:
     if not command or not plain or len(command) > LONGEST_COMMAND:
         return None
     return command
-
-
-def _digest(secret: str) -> bytes:
-    return sha256(secret.encode("utf-8", "replace")).digest()

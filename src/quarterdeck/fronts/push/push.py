@@ -22,15 +22,16 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from quarterdeck.domain.errors import JournalError, NotFound
+from quarterdeck.domain.errors import JournalError, NotFound, StaleLease
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.push.answers import AnswerTokens, can_deny, shown_whole
 from quarterdeck.fronts.push.notes import Note, note_of
 from quarterdeck.fronts.push.sender import attempt, open_client
 from quarterdeck.fronts.push.subscriptions import PushKind, Subscription, SubscriptionStore
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import AskAnswered, AskOpened, AskWithdrawn, Event
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.runtime.duties import PLACE_SECONDS, Duty, SharedPlace, alone
 from quarterdeck.runtime.tasks import background_tasks
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _Argument = TypeVar("_Argument")
 
 MOST_WAITING = 16
 """Messages for one browser whose service is slow; the oldest are dropped."""
+MOST_MISSED = 20_000
+"""Events that a hub looks at again which takes over from another one."""
 PAUSE_SECONDS = 5.0
 """After a failure of the journal."""
 
@@ -76,7 +79,7 @@ class Push:
         `loopback` allows a push service on this machine, for tests.
         """
         self._hub = hub
-        self._store = SubscriptionStore(folder, loopback=loopback)
+        self._store = self.store = SubscriptionStore(folder, loopback=loopback)
         self._loopback = loopback
         self._grants = grants
         self._contact = contact
@@ -84,6 +87,7 @@ class Push:
         self._wanted = anyio.Event()
         self._answers = AnswerTokens()
         self._after: int | None = None
+        self._recorded = 0.0
         self._waiting: dict[str, deque[bytes]] = {}
         """Queued notifications, by endpoint; each endpoint in it has a task."""
 
@@ -119,19 +123,35 @@ class Push:
         """Remove a subscription."""
         await anyio.to_thread.run_sync(self._store.remove, endpoint)
 
-    def redeem(self, token: str, grants: Collection[str], *, allow: bool) -> tuple[str, str] | None:
+    async def redeem(
+        self, token: str, grants: Collection[str], *, allow: bool
+    ) -> tuple[str, str] | None:
         """The login and the question that a notification's token is for. It works once."""
-        return self._answers.redeem(token, grants, allow=allow)
+        secret = await anyio.to_thread.run_sync(self._store.secret)
+        return self._answers.redeem(secret, token, grants, allow=allow)
 
     # --- telling ---------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Send notifications while the block runs. Undelivered ones are dropped."""
+    async def running(
+        self, duty: Duty = alone, place: SharedPlace | None = None
+    ) -> AsyncIterator[None]:
+        """Send notifications while the block runs. Undelivered ones are dropped.
+
+        `place`: how far all hubs together are, where one sends for all.
+        """
         if self._store.subscriptions:
             self._begin()
+
+        async def take_turn() -> None:
+            if place is not None:  # another hub has sent what came before
+                now, after = self._hub.position, await place.load()
+                self._after = now if after is None else max(after, now - MOST_MISSED)
+                self._wanted.set()
+            await self._keep(place)
+
         async with background_tasks() as tasks:
-            tasks.start_soon(self._keep)
+            tasks.start_soon(duty, "push", take_turn)
             yield
 
     def _begin(self) -> None:
@@ -139,22 +159,36 @@ class Push:
             self._after = self._hub.position
             self._wanted.set()
 
-    async def _keep(self) -> None:
+    async def _keep(self, place: SharedPlace | None) -> None:
         await self._wanted.wait()
         async with open_client() as client, anyio.create_task_group() as tasks:
             while True:
                 try:
                     async for batch in self._hub.follow(after=self._after):
+                        if place is not None:
+                            await self._record(place, batch)
                         for stored in batch:
                             if isinstance(stored.event, AskAnswered | AskWithdrawn):
                                 self._answers.settled(stored.event.ask)
                             await self._notify(stored, client, tasks)
+                except StaleLease:
+                    raise  # another hub sends them
                 except JournalError as error:
                     log.error("push notifications are paused: %s", error)
                     await anyio.sleep(PAUSE_SECONDS)
                     self._after = None  # questions of that time are still on the pages
                 else:
                     return  # the journal is closed
+
+    async def _record(self, place: SharedPlace, batch: list[Stored]) -> None:
+        """Tell how far this hub is, before it sends anything: a hub that stood still sends nothing.
+
+        Events that nobody is told of are recorded now and then.
+        """
+        told = any(note_of(each.session, "", each.event) is not None for each in batch)
+        if told or anyio.current_time() - self._recorded > PLACE_SECONDS:
+            self._recorded = anyio.current_time()
+            await place.save(batch[-1].position)
 
     async def _notify(self, stored: Stored, client: httpx2.AsyncClient, tasks: TaskGroup) -> None:
         found = note_of(stored.session, "", stored.event)
@@ -176,8 +210,11 @@ class Push:
             return  # the session was deleted meanwhile
         named = note_of(stored.session, view.name, stored.event)
         assert named is not None
+        if isinstance(stored.event, AskOpened) and stored.event.ask not in view.asks:
+            return  # it was answered before it could be told
+        secret = await anyio.to_thread.run_sync(self._store.secret)
         for to in subscriptions:
-            note = self._with_answers(named[1], to, stored.event)
+            note = self._with_answers(named[1], to, stored.event, secret)
             message = msgspec.json.encode(note)
             waiting = self._waiting.get(to.endpoint)
             if waiting is None:
@@ -185,12 +222,12 @@ class Push:
                 tasks.start_soon(self._deliver, to, waiting, client)
             waiting.append(message)
 
-    def _with_answers(self, note: Note, to: Subscription, event: Event) -> Note:
+    def _with_answers(self, note: Note, to: Subscription, event: Event, secret: bytes) -> Note:
         """The note, with what the browser needs to answer it, if the person wants that."""
         if not to.buttons or not isinstance(event, AskOpened) or not can_deny(event):
             return note
         command = shown_whole(event)
-        token = self._answers.issue(to.grant, event.ask, allow=command is not None)
+        token = self._answers.issue(secret, to.grant, event.ask, allow=command is not None)
         if command is None:
             return replace(note, answer=token)
         # What is allowed is what is read: the command itself, and not a description of it.

@@ -7,9 +7,10 @@ when it is needed, which takes 0.1 s: most hubs have no subscription.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,6 +73,7 @@ class SubscriptionStore:
         self._loopback = loopback
         self._mutex = threading.Lock()
         self._key: HubKey | None = None
+        self._secret: bytes | None = None
         self._subscriptions = self._read()
 
     @property
@@ -79,12 +81,34 @@ class SubscriptionStore:
         """All subscriptions, oldest first."""
         return self._subscriptions
 
+    @property
+    def writing(self) -> Callable[[], threading.Lock]:
+        """The lock that is held while the files are written."""
+        return lambda: self._mutex
+
+    def taken(self, name: str) -> None:
+        """Another hub has changed a file. The caller has the lock."""
+        if name == SUBSCRIPTIONS_FILE:
+            self._subscriptions = self._read()
+        elif name == KEY_FILE:
+            self._key = self._secret = None
+
     def key(self) -> HubKey:
         """The hub's key; created if it is missing."""
         with self._mutex:
             if self._key is None:
                 self._key = self._ensure_key()
             return self._key
+
+    def secret(self) -> bytes:
+        """What seals the answers of notifications: derived from the key, which all hubs share."""
+        with self._mutex:
+            if self._secret is None:
+                if self._key is None:
+                    self._key = self._ensure_key()
+                key = (self._folder / KEY_FILE).read_bytes()
+                self._secret = hashlib.sha256(b"push answers\n" + key).digest()
+            return self._secret
 
     def add(self, new: Subscription) -> None:
         """Add a subscription; it replaces an earlier one with the same endpoint.

@@ -21,7 +21,6 @@ from quarterdeck.fronts.relay.errors import BadLine
 from quarterdeck.fronts.relay.inbound import AnswerLine, PromptLine, RequestLine
 from quarterdeck.fronts.relay.outbound import SessionLines
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.commands import (
     AnswerAsk,
@@ -43,6 +42,7 @@ from quarterdeck.protocol.events import (
     Sent,
 )
 from quarterdeck.protocol.roles import Right
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.wire import codec
 from quarterdeck.wire.commands import Initialize

@@ -34,9 +34,10 @@ from quarterdeck.fronts.relay.inbound import (
 )
 from quarterdeck.fronts.relay.outbound import SessionLines, connected_line, position_line
 from quarterdeck.fronts.relay.pieces import Pieces
-from quarterdeck.hub.api import HubApi, Piece
-from quarterdeck.journal.base import Stored
+from quarterdeck.hub.api import HubApi
 from quarterdeck.protocol.events import AskAnswered, RunEnded, Said, SaidBroken
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.views import Piece
 from quarterdeck.runtime.off_loop import LARGE, large_turn, off_loop
 
 TOO_SLOW = 4408
@@ -89,7 +90,7 @@ class Connection:
         for view in self._feed.running:
             self._commands.know(view)
 
-    def hear(self, piece: Piece) -> None:
+    def receive_piece(self, piece: Piece) -> None:
         """A CLI said a line that is not journalled."""
         if self._wanted.pieces and self._wants(piece.session):
             self._pieces.add(piece)

@@ -13,9 +13,10 @@ from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.fronts.relay.asgi import Caller, Receive, Scope, Send
 from quarterdeck.fronts.relay.connection import Connection, Pace
 from quarterdeck.fronts.relay.feed import wanted_in
-from quarterdeck.hub.api import HubApi, Piece
-from quarterdeck.links.websocket.asgi import Answer, refuse_upgrade
+from quarterdeck.hub.api import HubApi
 from quarterdeck.protocol.roles import Right
+from quarterdeck.protocol.views import Piece
+from quarterdeck.runtime.asgi import Answer, refuse_upgrade
 
 PROTOCOL = "quarterdeck.relay"
 """The WebSocket subprotocol of frontends that send their token as another one."""
@@ -105,4 +106,4 @@ class RelayEndpoint:
 
     def _hear(self, piece: Piece) -> None:
         for connection in self._connections:
-            connection.hear(piece)
+            connection.receive_piece(piece)

@@ -13,9 +13,10 @@ from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.relay.outbound import Joined
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.base import Stored
-from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.protocol.events import RunStarting
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.views import AskView
 
 MOST_SESSIONS = 100
 PAGE = 500

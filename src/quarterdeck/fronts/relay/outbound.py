@@ -17,9 +17,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
-from quarterdeck.hub.ports import DIALLED
-from quarterdeck.journal.base import Stored
-from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.protocol.events import (
     AskAnswered,
     AskOpened,
@@ -36,6 +33,10 @@ from quarterdeck.protocol.events import (
     SessionCreated,
     SessionDeleted,
 )
+from quarterdeck.protocol.machines import DIALLED
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.views import AskView
 from quarterdeck.wire.rawjson import replace_lone_surrogates
 
 CONNECTED = "claude code connected"
@@ -46,7 +47,13 @@ FORKED = "claude code session forked"
 BROKEN = "claude code sent a broken line"
 
 _PRIVATE = frozenset(
-    {"control_request", "control_response", "control_cancel_request", "keep_alive"}
+    {
+        "control_request",
+        "control_response",
+        "control_cancel_request",
+        "keep_alive",
+        "transcript_mirror",
+    }
 )
 """Types of lines that are between the hub and its CLI. Requests to people come with `AskOpened`."""
 _OURS = frozenset({"status", "error", "position"})

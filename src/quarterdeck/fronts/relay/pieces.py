@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.domain.structs import DECODE_ERRORS
-from quarterdeck.hub.api import Piece
+from quarterdeck.protocol.views import Piece
 
 MOST_BYTES = 1024 * 1024
 """What waits for one frontend. It is dropped when it is more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.fronts.relay.asgi import ASGIApp, Receive, Scope, Send
-from quarterdeck.links.websocket.asgi import Answer, refuse_upgrade, respond
+from quarterdeck.runtime.asgi import Answer, refuse_upgrade, respond
 
 _NOT_HERE = Answer(404, "this port has / for CLIs and /ws for frontends only")
 

@@ -7,6 +7,7 @@ written. Blocking; the caller lets in one change at a time.
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,11 @@ class Definitions:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
+        self._mutex = threading.RLock()
+
+    def writing(self) -> threading.RLock:
+        """Held while the file is changed, by others as well."""
+        return self._mutex
 
     def schedules(self) -> list[Schedule]:
         """All of them. One that cannot be read is left out, and logged."""
@@ -46,14 +52,15 @@ class Definitions:
 
     def put(self, schedule: Schedule) -> None:
         """Store a schedule."""
-        contents = self._read() | {schedule.name: Raw(msgspec.json.encode(schedule))}
-        self._write(contents)
+        with self._mutex:
+            self._write(self._read() | {schedule.name: Raw(msgspec.json.encode(schedule))})
 
     def remove(self, name: str) -> None:
         """Delete a schedule."""
-        contents = self._read()
-        if contents.pop(name, None) is not None:
-            self._write(contents)
+        with self._mutex:
+            contents = self._read()
+            if contents.pop(name, None) is not None:
+                self._write(contents)
 
     def _read(self) -> dict[str, Raw]:
         try:

@@ -25,6 +25,7 @@ from quarterdeck.domain.errors import (
     Conflict,
     JournalError,
     NotFound,
+    StaleLease,
     UsageError,
 )
 from quarterdeck.domain.ids import new_id
@@ -46,6 +47,8 @@ from quarterdeck.protocol.schedules import (
     Schedule,
     ScheduleShape,
 )
+from quarterdeck.runtime.duties import Duty, alone
+from quarterdeck.runtime.shared_tables import Mirror
 from quarterdeck.runtime.tasks import background_tasks
 
 if TYPE_CHECKING:
@@ -76,6 +79,7 @@ class Scheduler:
         owners: Owners | None = None,
         loops: Looping | None = None,
         clock: Callable[[], float] = time.time,
+        mirror: Mirror | None = None,
     ) -> None:
         """`configured` are the jobs of the configuration. Raises `UsageError` for invalid ones.
 
@@ -83,14 +87,19 @@ class Scheduler:
 
         `owners` are the people who may start sessions now; a schedule of somebody else that was
         made over the API starts nothing. None: everybody may.
+
+        `mirror`: several hubs have the same schedules, and one of them starts what is due.
         """
+        self._mirror = mirror
+        self._acting = mirror is None
+        """Whether this hub starts what is due. A person can ask any hub."""
         self._hub = hub
         self._folder = folder
         self._resolve = resolve
         self._clock = clock
         self._lock = anyio.Lock()
         self._wake = anyio.Event()
-        self._definitions = Definitions(folder)
+        self.definitions = self._definitions = Definitions(folder)
         self._store: Store | None = None
         self._configured = tuple(configured)
         entries_of(self._configured, (), {}, clock())
@@ -104,20 +113,28 @@ class Scheduler:
     # --- life ----------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Start what is due while the block runs."""
+    async def running(self, duty: Duty = alone) -> AsyncIterator[None]:
+        """Start what is due while the block runs, and while it is this hub's turn."""
         await self.open()
         try:
             async with background_tasks() as tasks:
-                tasks.start_soon(self._keep)
+                tasks.start_soon(duty, "schedules", self._take_turn)
                 yield
         finally:
-            self.close()
+            with anyio.CancelScope(shield=True):  # a thread may be using the store
+                await anyio.to_thread.run_sync(self.close)
+
+    async def _take_turn(self) -> None:
+        before, self._acting, self._stale = self._acting, True, True
+        try:
+            await self._keep()
+        finally:
+            self._acting = before
 
     async def open(self) -> None:
         """Open the store. A store that cannot be opened is logged, and there are no schedules."""
         try:
-            self._store = await anyio.to_thread.run_sync(Store, self._folder)
+            self._store = await anyio.to_thread.run_sync(Store, self._folder, self._mirror)
         except (OSError, sqlite3.Error) as error:
             log.error("there are no schedules: %s: %s", self._folder, error)
         self._stale = True
@@ -127,6 +144,16 @@ class Scheduler:
         if self._store is not None:
             self._store.close()
             self._store = None
+
+    def look(self) -> None:
+        """See what other hubs have changed. Blocking."""
+        if (store := self._store) is not None:
+            store.look()
+
+    def changed_elsewhere(self) -> None:
+        """Another hub has changed schedules, or has recorded a start."""
+        self._stale = True
+        self._wake.set()
 
     def change(self, configured: Sequence[Job]) -> None:
         """Have these jobs of the configuration from now on. Raises `UsageError`."""
@@ -144,6 +171,8 @@ class Scheduler:
             try:
                 pause = await self.tick()
                 await self.end_sessions()
+            except StaleLease:
+                raise  # another hub starts what is due
             except (JournalError, OSError) as error:
                 log.error("schedules: %s", error)
             except Exception:  # whatever happens to a schedule, the hub goes on
@@ -186,7 +215,7 @@ class Scheduler:
         for name, entry in self._entries.items():
             if states.get(name) != entry.state:
                 await in_thread(partial(store.put_state, name, entry.state))
-        if made is not None:
+        if made is not None and self._acting:
             await in_thread(partial(store.keep_only, self._entries.keys()))
         await self._starts.load()
 

@@ -18,11 +18,11 @@ from quarterdeck.domain.ids import derived_id
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.schedules import decide
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.views import PromptStage, SessionView
 from quarterdeck.protocol.commands import CreateSession, StopSession
 from quarterdeck.protocol.events import TurnEnded
 from quarterdeck.protocol.projects import HERE
 from quarterdeck.protocol.schedules import Firing, Job, Schedule
+from quarterdeck.protocol.session_view import PromptStage, SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec, SessionState
 
 LOOK_BACK = 300

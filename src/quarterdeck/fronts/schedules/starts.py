@@ -138,6 +138,7 @@ class Starts:
                 if self._waited(firing.id) > MACHINE_SECONDS:
                     await self._end(entry, firing, FiringState.FAILED, decide.NO_MACHINE)
                 return
+            await in_thread(self._store().confirm)  # a hub that stood still starts nothing
             begun = await self._start(entry, spec, start)
         except JournalError:
             raise

@@ -17,7 +17,8 @@ import msgspec
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.schedules import Firing, FiringState
-from quarterdeck.runtime.sqlite_files import SqliteFile
+from quarterdeck.runtime.shared_tables import Mirror
+from quarterdeck.runtime.sqlite_files import SqliteFile, again
 
 FILE = "schedules.db"
 KEPT = 500
@@ -78,11 +79,12 @@ class Start(Value):
 class Store:
     """The file. Raises `sqlite3.Error` when it cannot be read or written."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open it. A damaged file is moved aside."""
+    def __init__(self, folder: Path, mirror: Mirror | None = None) -> None:
+        """Open it. A damaged file is moved aside. `mirror`: several hubs have the same."""
         # What a person or a sender was told must not be lost in a power failure: a pause, a
         # request that was taken.
-        self._file = SqliteFile(folder / FILE, _SCHEMA, synchronous="FULL")
+        self._file = SqliteFile(folder / FILE, _SCHEMA, synchronous="FULL", mirror=mirror)
+        self.look = self._file.look
 
     def close(self) -> None:
         """Close the file."""
@@ -90,6 +92,7 @@ class Store:
 
     # --- states --------------------------------------------------------------------------------
 
+    @again
     def remove(self, name: str) -> None:
         """Delete the state and the starts of a schedule."""
         with self._file.changing() as db:
@@ -114,11 +117,13 @@ class Store:
                 for name, plan, anchor, cursor, paused, by, written in rows
             }
 
+    @again
     def put_state(self, name: str, state: State) -> None:
         """Store the state of a schedule."""
         with self._file.changing() as db:
             _put_state(db, name, state)
 
+    @again
     def keep_only(self, names: Collection[str]) -> None:
         """Delete the states and the starts of schedules that are gone."""
         with self._file.changing() as db:
@@ -127,8 +132,13 @@ class Store:
                 for gone in {str(row[0]) for row in rows} - set(names):
                     db.execute(f"DELETE FROM {table} WHERE {column} = ?", (gone,))  # noqa: S608
 
+    def confirm(self) -> None:
+        """Raises `StaleLease` if another hub starts what is due by now."""
+        self._file.confirm()
+
     # --- starts --------------------------------------------------------------------------------
 
+    @again
     def record(self, name: str, state: State | None, starts: Iterable[Start]) -> list[Start]:
         """Store starts, and the state that they lead to; returns those that are new."""
         new: list[Start] = []
@@ -155,6 +165,7 @@ class Store:
                 _prune(db, name, new[-1].firing.made / 1000)
         return new
 
+    @again
     def change(self, firing: Firing) -> None:
         """Store what has become of a start. Its prompt is not needed any more."""
         with self._file.changing() as db:

@@ -22,7 +22,7 @@ from quarterdeck.domain.errors import LinkError
 from quarterdeck.fronts.telegram.api import POLL_SECONDS, BotApiError, read_update
 from quarterdeck.fronts.telegram.inbox import Waiting
 from quarterdeck.fronts.telegram.jobs import Services
-from quarterdeck.fronts.telegram.loading import load_talk
+from quarterdeck.fronts.telegram.preload import load_talk
 from quarterdeck.fronts.telegram.types import Message, Update
 from quarterdeck.fronts.telegram.updates import job_of
 

@@ -7,7 +7,7 @@ no URL is ever logged or shown in an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.addresses import check_encrypted
-from quarterdeck.domain.errors import QuarterdeckError, UsageError
+from quarterdeck.domain.errors import JournalError, QuarterdeckError, UsageError
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ class BotCalls:
         self._client = client
         self._base = base.rstrip("/")
         self.timeout = timeout
+        self.before: Callable[[], Awaitable[None]] | None = None
+        """Done before each call. If it fails with a `JournalError`, nothing is called."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._base!r})"
@@ -143,6 +145,11 @@ class BotCalls:
         timeout: float | None = None,
     ) -> Raw:
         """Call any method; its result as JSON. Parameters that are None are left out."""
+        if self.before is not None:
+            try:
+                await self.before()
+            except JournalError as error:
+                raise BotApiError(0, f"not called: {error}", sent=False) from error
         given = {name: value for name, value in (params or {}).items() if value is not None}
         url = f"{self._base}/bot{self._token}/{method}"
         if files:

@@ -14,10 +14,24 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from quarterdeck.runtime.sqlite_files import open_sqlite, transaction
 
 FILE = "telegram.db"
+
+
+class SharedState(Protocol):
+    """Where several hubs keep the file, of which one runs the front."""
+
+    async def join(self, connection: sqlite3.Connection) -> None:
+        """Have what the hub had that ran the front before. The tables are there."""
+
+    async def keep(self) -> None:
+        """Have all hubs know what was stored so far. Raises `JournalError`.
+
+        It also fails if another hub runs the front now: then this one must not go on.
+        """
 
 
 class Database:

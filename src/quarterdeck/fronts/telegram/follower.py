@@ -18,9 +18,9 @@ from quarterdeck.client.calls import HubRefused
 from quarterdeck.client.stream import Followed as Frame
 from quarterdeck.client.stream import HubStream, open_stream
 from quarterdeck.domain.errors import LinkClosed, LinkError, QuarterdeckError
-from quarterdeck.fronts.telegram.loading import load_markdown
 from quarterdeck.fronts.telegram.messenger import Messenger
 from quarterdeck.fronts.telegram.people import People
+from quarterdeck.fronts.telegram.preload import load_markdown
 from quarterdeck.fronts.telegram.reporter import Reporter
 from quarterdeck.protocol.stream_frames import Events, Following, Live, Views
 from quarterdeck.protocol.views import EventShape

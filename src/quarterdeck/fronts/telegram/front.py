@@ -22,10 +22,12 @@ from quarterdeck.client.calls import HubAddress
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.telegram.api import API, BotApi, BotApiError, open_bot
+from quarterdeck.fronts.telegram.ask_store import AskStore
 from quarterdeck.fronts.telegram.bot import PAUSES, Bot
 from quarterdeck.fronts.telegram.commands.table import menu
-from quarterdeck.fronts.telegram.database import Database
+from quarterdeck.fronts.telegram.database import Database, SharedState
 from quarterdeck.fronts.telegram.follower import Follower
+from quarterdeck.fronts.telegram.inbox import Inbox
 from quarterdeck.fronts.telegram.jobs import Health, Services
 from quarterdeck.fronts.telegram.later import Later
 from quarterdeck.fronts.telegram.messenger import Messenger
@@ -35,6 +37,7 @@ from quarterdeck.fronts.telegram.outbox_news import Failed
 from quarterdeck.fronts.telegram.outbox_store import OutboxStore
 from quarterdeck.fronts.telegram.people import opened
 from quarterdeck.fronts.telegram.reporter import Reporter
+from quarterdeck.fronts.telegram.state import FrontState
 from quarterdeck.fronts.telegram.supervision import keep_running
 from quarterdeck.fronts.telegram.types import Me
 from quarterdeck.fronts.telegram.webhook import WebhookSettings, run_webhook
@@ -82,15 +85,26 @@ async def run_front(
     *,
     clock: Clock | None = None,
     running: RunningFront | None = None,
+    shared: SharedState | None = None,
 ) -> None:
-    """Work until cancelled. `where` has the bot's own token, which needs no more than to read."""
+    """Work until cancelled. `where` has the bot's own token, which needs no more than to read.
+
+    With `shared`, another hub can go on where this one stops: before each call to Telegram the
+    others know what led to it.
+    """
     clock = clock or Clock()
     running = running or RunningFront(health=Health())
     running.health.began = clock.now()
     # A new file waits for the disk.
     database = await anyio.to_thread.run_sync(Database, settings.state)
     try:
+        if shared is not None:
+            for tables in (FrontState, Inbox, AskStore, OutboxStore):
+                tables(database)
+            await shared.join(database.connection)
         async with open_bot(settings.token, base=settings.api) as api, opened(where) as people:
+            if shared is not None:
+                api.before = shared.keep
             outbox = Outbox(
                 api,
                 OutboxStore(database),

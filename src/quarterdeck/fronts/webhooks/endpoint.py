@@ -21,13 +21,13 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from quarterdeck.domain.errors import JournalError, NotFound
+from quarterdeck.domain.errors import JournalError, NotFound, StaleLease
 from quarterdeck.fronts.webhooks.outbox import Outbox, Waiting
 from quarterdeck.fronts.webhooks.payloads import Link, event_of, payload_of
 from quarterdeck.fronts.webhooks.sender import Attempt, attempt
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.stored import Stored
 
 if TYPE_CHECKING:
     import httpx2
@@ -106,6 +106,8 @@ class Endpoint:
     ) -> None:
         try:
             await work()
+        except StaleLease:
+            raise  # another hub delivers
         except (sqlite3.Error, JournalError) as error:
             failed.append(error)
         scope.cancel()

@@ -15,7 +15,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.runtime.sqlite_files import SqliteFile
+from quarterdeck.runtime.shared_tables import Mirror
+from quarterdeck.runtime.sqlite_files import SqliteFile, again
 
 FILE = "webhooks.db"
 
@@ -50,18 +51,22 @@ class Waiting(Value):
 class Outbox:
     """The file. Raises `sqlite3.Error` when it cannot be written."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open it. A damaged file is moved aside, with its cursors and undelivered payloads."""
+    def __init__(self, folder: Path, mirror: Mirror | None = None) -> None:
+        """Open it. A damaged file is moved aside, with its cursors and undelivered payloads.
+
+        `mirror`: another hub may go on with it.
+        """
         # NORMAL: after a power failure the newest entries are missing, and created again.
-        self._file = SqliteFile(folder / FILE, _SCHEMA, synchronous="NORMAL")
+        self._file = SqliteFile(folder / FILE, _SCHEMA, synchronous="NORMAL", mirror=mirror)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
+    @again
     def begin(self, name: str, epoch: str, now: int) -> int:
         """The cursor of an endpoint in this journal. A new endpoint begins at `now`."""
-        with self._file.using() as db:
+        with self._file.changing() as db:
             row = db.execute(
                 "SELECT position FROM cursors WHERE name = ? AND epoch = ?", (name, epoch)
             ).fetchone()
@@ -71,6 +76,7 @@ class Outbox:
             _move(db, name, epoch, now)
             return now
 
+    @again
     def put(self, name: str, epoch: str, position: int, waiting: Waiting) -> None:
         """Store a payload for an endpoint, and move its cursor."""
         with self._file.changing() as db:
@@ -80,6 +86,7 @@ class Outbox:
                 (name, waiting.id, waiting.body, waiting.at, waiting.tries, waiting.due),
             )
 
+    @again
     def move(self, name: str, epoch: str, position: int) -> None:
         """Move an endpoint's cursor past events that it does not want."""
         with self._file.changing() as db:
@@ -98,17 +105,19 @@ class Outbox:
         id_, body, at, tries, due = row
         return Waiting(id=id_, body=body, at=at, tries=tries, due=due)
 
+    @again
     def reschedule(self, name: str, id_: str, tries: int, due: float) -> None:
         """Schedule a retry."""
-        with self._file.using() as db:
+        with self._file.changing() as db:
             db.execute(
                 "UPDATE waiting SET tries = ?, due = ? WHERE name = ? AND id = ?",
                 (tries, due, name, id_),
             )
 
+    @again
     def remove(self, name: str, id_: str) -> None:
         """Remove a payload that was delivered or given up."""
-        with self._file.using() as db:
+        with self._file.changing() as db:
             db.execute("DELETE FROM waiting WHERE name = ? AND id = ?", (name, id_))
 
     def count(self, name: str) -> int:
@@ -117,6 +126,7 @@ class Outbox:
             row = db.execute("SELECT count(*) FROM waiting WHERE name = ?", (name,)).fetchone()
         return int(row[0])
 
+    @again
     def keep_only(self, names: Collection[str]) -> None:
         """Delete the data of removed endpoints."""
         with self._file.changing() as db:

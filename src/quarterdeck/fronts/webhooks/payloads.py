@@ -13,10 +13,10 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.webhooks.settings import WebhookEvent
-from quarterdeck.journal.stored import Stored
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import events
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 
 LONGEST_TEXT = 4000
 """Characters of a text; a cut is marked by «…»."""

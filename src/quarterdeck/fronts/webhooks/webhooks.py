@@ -15,13 +15,15 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from quarterdeck.domain.errors import UsageError
-from quarterdeck.fronts.webhooks.endpoint import MOST_WAITING, Counts, Endpoint
+from quarterdeck.domain.errors import JournalError, StaleLease, UsageError
+from quarterdeck.fronts.webhooks.endpoint import MOST_WAITING, PAUSE_SECONDS, Counts, Endpoint
 from quarterdeck.fronts.webhooks.outbox import Outbox
 from quarterdeck.fronts.webhooks.payloads import Link
 from quarterdeck.fronts.webhooks.sender import open_client
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
 from quarterdeck.hub.api import HubApi
+from quarterdeck.runtime.duties import Duty, alone
+from quarterdeck.runtime.shared_tables import Mirror
 from quarterdeck.runtime.tasks import background_tasks
 
 log = logging.getLogger(__name__)
@@ -39,8 +41,9 @@ class Webhooks:
         link: Link,
         backoff: Backoff | None = None,
         most_waiting: int = MOST_WAITING,
+        mirror: Mirror | None = None,
     ) -> None:
-        """`folder` is the data folder, with the outbox."""
+        """`folder` is the data folder, with the outbox; `mirror` has it for several hubs."""
         self._hub = hub
         self._folder = folder
         self._link = link
@@ -49,6 +52,7 @@ class Webhooks:
         self._hooks = _check_names(hooks)
         self._counts: dict[str, Counts] = {}
         self._changed = anyio.Event()
+        self._mirror = mirror
 
     @property
     def counts(self) -> Mapping[str, Counts]:
@@ -67,10 +71,10 @@ class Webhooks:
             self._changed.set()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self, duty: Duty = alone) -> AsyncIterator[None]:
         """Deliver while the block runs. The next hub delivers the rest."""
         async with background_tasks() as tasks:
-            tasks.start_soon(self._keep)
+            tasks.start_soon(duty, "webhooks", self._keep)
             yield
 
     async def _keep(self) -> None:
@@ -83,13 +87,18 @@ class Webhooks:
                 await self._changed.wait()
                 continue
             try:
-                outbox = await anyio.to_thread.run_sync(Outbox, self._folder)
+                outbox = await anyio.to_thread.run_sync(Outbox, self._folder, self._mirror)
             except (OSError, sqlite3.Error) as error:
                 log.error("webhooks are not delivered: %s: %s", self._folder, error)
                 await self._changed.wait()
                 continue
             try:
                 await self._run(outbox, list(hooks.values()))
+            except StaleLease:
+                raise
+            except (JournalError, sqlite3.Error) as error:
+                log.error("webhooks are not delivered: %s", error)
+                await anyio.sleep(PAUSE_SECONDS)
             finally:
                 outbox.close()
 

@@ -23,8 +23,8 @@ from quarterdeck.history.story import (
     Notice,
     StoryFold,
 )
-from quarterdeck.journal.base import Stored
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import Stored
 
 __all__ = ["Form", "Read", "Render", "export_session"]
 

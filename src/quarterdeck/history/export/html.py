@@ -23,7 +23,7 @@ from markdown_it.token import Token
 from quarterdeck.domain.marks import mark_characters
 from quarterdeck.history.export.markdown import capitalize, moment, properties, readable
 from quarterdeck.history.story import Answer, AnyEntry, Call, Notice, Outcome, Prompt, Thinking
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.wire.tools import one_line
 
 LONGEST_MARKDOWN = 20_000

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.marks import mark_characters
 from quarterdeck.history.story import Answer, AnyEntry, Call, Notice, Outcome, Prompt, Thinking
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.wire.tools import one_line
 
 MOST_BLANKS = 4_000_000

@@ -25,7 +25,7 @@ from quarterdeck.agent.asks import (
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.hub.permissions.edits import Edit
-from quarterdeck.hub.permissions.lasting import chosen_updates, update_text
+from quarterdeck.hub.permissions.lasting_answers import chosen_updates, update_text
 from quarterdeck.hub.permissions.raw_answers import raw_decision, read_raw
 from quarterdeck.protocol.commands import (
     AllowAnswer,

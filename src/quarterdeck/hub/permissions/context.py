@@ -21,18 +21,15 @@ from msgspec.structs import replace
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.disk import looking_here
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.hub.runners import LOCAL
-from quarterdeck.journal.views import SessionView
 from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
 from quarterdeck.policy.grants import Grant, narrowest, policy_of
 from quarterdeck.policy.needs import Context
+from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.runtime.git_head import branch_of
 
-MOST_LEVELS = 64
-"""The number of parent folders in which a repository is looked for."""
-MOST_BYTES = 4096
-"""The size up to which git's pointer files are read."""
 LONGEST_RULE = 4096
 """Characters of a rule that is offered. People cannot check a longer one."""
 THREADS = 16
@@ -231,33 +228,3 @@ def _is_here(view: SessionView) -> bool:
 
 def _folder(view: SessionView) -> str:
     return view.directory or view.spec.directory
-
-
-def branch_of(folder: str) -> str | None:
-    """The branch that is checked out in a folder of this machine; None where it is not known.
-
-    A detached head and a folder without a repository have none that a rule could be about.
-    """
-    place = Path(folder)
-    for _ in range(MOST_LEVELS):
-        git = place / ".git"
-        if git.is_file():
-            pointer = _first_line(git)
-            if not pointer.startswith("gitdir: "):
-                return None
-            git = (place / pointer.removeprefix("gitdir: ")).resolve()
-        if git.is_dir():
-            head = _first_line(git / "HEAD")
-            return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else None
-        if place.parent == place:
-            return None
-        place = place.parent
-    return None
-
-
-def _first_line(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8") as file:
-            return file.readline(MOST_BYTES).strip()
-    except (OSError, UnicodeDecodeError):
-        return ""

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from quarterdeck.domain.errors import Forbidden
 from quarterdeck.hub.permissions.raw_answers import read_raw
-from quarterdeck.journal.views import SessionView
-from quarterdeck.policy.rules import may_answer
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer, RawAnswer
 from quarterdeck.protocol.events import AskKind, AskOpened
+from quarterdeck.protocol.roles import may_answer
+from quarterdeck.protocol.session_view import SessionView
 
 NOBODY_ANSWERED = "Nobody answered in time."
 TIME_LIMIT = "time limit"

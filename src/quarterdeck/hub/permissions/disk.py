@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.trees import LEFT_OUT, look_once
-from quarterdeck.runtime.looking import look_below
+from quarterdeck.runtime.folder_scan import look_below
 
 
 def looking_here(context: Context) -> Context:

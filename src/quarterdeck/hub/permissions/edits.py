@@ -3,7 +3,7 @@
 A person was asked about one call and lets another one run in its place. Nothing else stands between
 that input and the tool: the CLI does not show it to the hook again. So it is held against the rules
 in force, with the name and the role of the person who answers. Pure; `gate` makes the question, and
-`session_answers` checks the verdict here before an answer has any effect.
+`decisions.answers` checks the verdict here before an answer has any effect.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from quarterdeck.domain.errors import Forbidden, UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.hub.permissions.raw_answers import read_raw
 from quarterdeck.policy.decide import Behavior, Verdict
-from quarterdeck.policy.rules import may_answer
 from quarterdeck.protocol.commands import AllowAnswer, Answer, AnswerAsk, RawAnswer
 from quarterdeck.protocol.events import AskKind, AskOpened
+from quarterdeck.protocol.roles import may_answer
 from quarterdeck.wire.rawjson import dump, is_object, same_json
 from quarterdeck.wire.requests import CanUseTool, decode_request
 

@@ -110,6 +110,8 @@ class _Shown(Value):
 
     tool: str
     mode: str
+    title: str = ""
+    """What the call is about; empty in the state of an older hub."""
     branch: str | None = None
     rewritten: bool = False
 
@@ -181,7 +183,8 @@ class PermissionGate(Mutable):
         if seen.cwd and len(self._places) < MOST_REMEMBERED:
             self._places[seen.tool_use_id] = seen.cwd
         if len(self._undecided) < MOST_REMEMBERED:
-            self._undecided[seen.tool_use_id] = _Shown(tool=seen.tool_name, mode=mode)
+            title = describe(seen.tool_name, seen.tool_input).title
+            self._undecided[seen.tool_use_id] = _Shown(tool=seen.tool_name, mode=mode, title=title)
         files = files_written(seen.tool_name, seen.tool_input, seen.cwd or None)
         if files and len(self._writing) < MOST_REMEMBERED:
             self._writing[seen.tool_use_id] = files
@@ -450,7 +453,7 @@ def _left(seen: PreToolUseInput, branch: str | None, *, rewritten: bool) -> tupl
 def _by_cli(tool_use_id: str, shown: _Shown, mode: str, *, denied: bool) -> Decided:
     return Decided(
         tool=shown.tool,
-        title=shown.tool,
+        title=shown.title or shown.tool,
         verdict=Behavior.DENY.value if denied else Behavior.ALLOW.value,
         by="cli",
         reasons=(f"the CLI decided by itself, in mode {str(shown.mode or mode)!r}",),

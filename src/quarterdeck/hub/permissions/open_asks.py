@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, field
 
 from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
-from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.ids import derived_id
 from quarterdeck.domain.structs import ABSENT, Mutable
 from quarterdeck.hub.permissions.answers import Reply
 from quarterdeck.policy.decide import Behavior
@@ -91,18 +91,26 @@ class OpenAsks(Mutable):
 
 
 class AskFactory:
-    """Makes the cards of one run."""
+    """Makes the cards of one run. The id of a card follows from what it is about."""
 
     def __init__(self, session: str, run: str) -> None:
         self._session = session
         self._run = run
 
     def tool(
-        self, request_id: str, request: CanUseTool, plan: str | None, *, json: Raw | None = None
+        self,
+        request_id: str,
+        request: CanUseTool,
+        plan: str | None,
+        at: int,
+        *,
+        number: int,
+        json: Raw | None = None,
     ) -> AskOpened:
         """The card for a tool, a plan (of which the text may be known), or questions.
 
-        `json` is the request as the CLI sent it, if it did: with the members that we do not know.
+        It is made at a time in ms, after the line of this number. `json` is the request as the CLI
+        sent it, if it did: with the members that we do not know.
         """
         ask = to_ask(request_id, request)
         kind = AskKind.TOOL
@@ -111,7 +119,7 @@ class AskFactory:
         elif isinstance(ask, QuestionsAsk):
             kind = AskKind.QUESTIONS
         return AskOpened(
-            ask=self._new(),
+            ask=self._id(request_id, number, at),
             run=self._run,
             request_id=request_id,
             ask_kind=kind,
@@ -123,10 +131,12 @@ class AskFactory:
             plan=plan if kind is AskKind.PLAN else None,
         )
 
-    def elicitation(self, request_id: str, request: Elicitation, json: Raw) -> AskOpened:
+    def elicitation(
+        self, request_id: str, request: Elicitation, json: Raw, at: int, *, number: int
+    ) -> AskOpened:
         """The card for what an MCP server wants to know."""
         return AskOpened(
-            ask=self._new(),
+            ask=self._id(request_id, number, at),
             run=self._run,
             request_id=request_id,
             ask_kind=AskKind.ELICITATION,
@@ -135,8 +145,9 @@ class AskFactory:
             request=json,
         )
 
-    def _new(self) -> str:
-        return f"{self._session}.{new_id()}"
+    def _id(self, request_id: str, number: int, at: int) -> str:
+        """A CLI may use the id of a request again, but not in the same line."""
+        return f"{self._session}.{derived_id(at / 1000, self._run, str(number), request_id)}"
 
 
 def answered(opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:

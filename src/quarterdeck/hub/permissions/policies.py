@@ -11,6 +11,7 @@ I/O.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import threading
@@ -299,6 +300,17 @@ class Policies:
         except OSError as error:
             log.warning("the last good text of %s cannot be kept: %s", path, error)
 
+    def digest(self) -> str:
+        """The texts of all files, in short: the same for hubs that have the same files. Blocks."""
+        made = hashlib.sha256()
+        for name, path in sorted(self._paths().items()):
+            try:
+                text = path.read_bytes()
+            except OSError:
+                text = b""
+            made.update(f"{name} {len(text)}\n".encode() + text)
+        return made.hexdigest()
+
     # --- grants --------------------------------------------------------------------------------
 
     async def grant(self, grant: Grant) -> Grant:
@@ -331,6 +343,16 @@ class Policies:
                 self._change_grants,
                 lambda known: tuple(grant for grant in known if grant.session != session),
             )
+
+    @property
+    def writing(self) -> Callable[[], threading.Lock]:
+        """The lock that is held while grants are written."""
+        return lambda: self._writing
+
+    def taken(self, name: str) -> None:
+        """Another hub has changed a file. Of these, grants are held in memory."""
+        if name == GRANTS and not self._load_grants():
+            self._use_grants(())
 
     def _change_grants(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
         with self._writing:

@@ -14,7 +14,6 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from quarterdeck.hub.runners import LOCAL
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.folders import Base
@@ -24,6 +23,7 @@ from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.rules import Rule, Verb
 from quarterdeck.policy.specifiers import EDITING, READING, Behavior, RuleError, parse_rule
 from quarterdeck.policy.specifiers import Rule as ClaudeRule
+from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.sandbox import (
     PROTECT,
     STRICT,

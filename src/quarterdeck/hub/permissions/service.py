@@ -16,14 +16,13 @@ from quarterdeck.domain.errors import UsageError, WorkLimit
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions import trials
 from quarterdeck.hub.permissions.context import PolicyContext
-from quarterdeck.hub.permissions.modes import DEFAULT, chosen_mode
 from quarterdeck.hub.permissions.past_calls import PastCalls
 from quarterdeck.hub.permissions.policies import Policies, PolicyState
 from quarterdeck.hub.permissions.policy_texts import PolicyTexts
 from quarterdeck.hub.permissions.trials import PolicyChecked
 from quarterdeck.hub.workers import Turn, Workers
 from quarterdeck.journal.base import Journal
-from quarterdeck.journal.chain import Check, Checked, parse_head
+from quarterdeck.journal.chain import Check, parse_head
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.explain import Explanation
 from quarterdeck.policy.facts import SUBAGENT, Facts
@@ -31,6 +30,8 @@ from quarterdeck.policy.grants import Grant
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.replay import Replay
 from quarterdeck.policy.suggest import Suggestion
+from quarterdeck.protocol.audit import Checked
+from quarterdeck.protocol.modes import DEFAULT, chosen_mode
 
 CHAIN_PAGE = 1000
 

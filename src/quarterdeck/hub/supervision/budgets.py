@@ -18,11 +18,10 @@ from msgspec import field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.supervision.meter import Prices
-from quarterdeck.journal.accounts import Account, budget_key, portions, tokens_of
+from quarterdeck.journal.accounts import budget_key, portions, tokens_of
 from quarterdeck.journal.base import Journal
-from quarterdeck.journal.stored import Stored
-from quarterdeck.journal.usage import SLOT_MS, UsageBy, day_of, midnight, total
-from quarterdeck.journal.views import SessionView
+from quarterdeck.journal.usage import SLOT_MS, day_of, midnight, total
+from quarterdeck.protocol.accounts import Account
 from quarterdeck.protocol.events import (
     BudgetReached,
     Metered,
@@ -31,7 +30,10 @@ from quarterdeck.protocol.events import (
     SpecChanged,
     TurnEnded,
 )
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.usage import UsageBy
 
 
 class Limit(Value, forbid_unknown_fields=True):

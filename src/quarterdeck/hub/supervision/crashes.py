@@ -14,8 +14,8 @@ from __future__ import annotations
 from quarterdeck.domain.exits import RUNNER_KILLED
 from quarterdeck.hub.supervision.watchdog import NO_CONVERSATION, Watch
 from quarterdeck.journal.accounts import HEALTHY_MS
-from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import Alarmed, Noted, RunEnded
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
 
 OUTPUT_CLOSED = "output_closed"

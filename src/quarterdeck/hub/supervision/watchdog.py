@@ -23,7 +23,7 @@ from enum import StrEnum
 from msgspec import field
 
 from quarterdeck.domain.structs import Mutable, Value
-from quarterdeck.journal.accounts import Account
+from quarterdeck.protocol.accounts import Account
 from quarterdeck.protocol.events import AskOpened
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock

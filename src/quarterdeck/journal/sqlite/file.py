@@ -16,6 +16,7 @@ from pathlib import Path
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.ids import new_id
+from quarterdeck.journal.sqlite.sharing import SCHEMA as SHARING_SCHEMA
 from quarterdeck.journal.sqlite.usage import SCHEMA as USAGE_SCHEMA
 
 APPLICATION = 0x51444A4C
@@ -87,6 +88,7 @@ MIGRATIONS = (
       data BLOB NOT NULL
     ) STRICT;
     """,
+    SHARING_SCHEMA,
 )
 """Each entry makes a version of the schema from the one before. Released entries never change."""
 
@@ -97,15 +99,17 @@ BUSY_SECONDS = 5.0
 class Lock:
     """Locks a journal for one process: two hubs on one journal would contradict each other.
 
+    `shared`: for processes that all open it as shared, and expect each other's events.
+
     The lock is on a file beside the journal, since SQLite has its own locks on the journal. It is
     released when the process ends, in whatever way.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
         self._path = path.with_name(path.name + ".lock")
         self._file = _own_file(self._path)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
             owner = os.pread(self._file, 32, 0).decode(errors="replace").strip()
             self.release()

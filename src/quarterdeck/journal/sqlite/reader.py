@@ -19,23 +19,20 @@ from quarterdeck.journal.base import ASKS_SEARCHED, AskRecord, Snapshot
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.sqlite.file import connect
 from quarterdeck.journal.sqlite.usage import read_limits, read_usage
-from quarterdeck.journal.stored import (
-    PAGE_BYTES,
-    PASSAGE_SIZE,
+from quarterdeck.journal.stored import PAGE_BYTES, PASSAGE_SIZE, decode, page, passage, sound
+from quarterdeck.journal.views import ask_view
+from quarterdeck.protocol.events import AskOpened
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import (
     SECRET_REQUESTS,
     SENT,
     WITH_A_SPEC,
     RawEvents,
     Stored,
-    decode,
-    page,
-    passage,
-    sound,
     stored_size,
 )
-from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
-from quarterdeck.journal.views import AskView, SessionView, ask_view
-from quarterdeck.protocol.events import AskOpened
+from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
+from quarterdeck.protocol.views import AskView
 
 FEWEST, MOST = 16, 2000
 """The most events of a passage."""
@@ -64,12 +61,12 @@ class Reader:
 
     def __init__(self, path: Path, connection: sqlite3.Connection | None = None) -> None:
         self._path = path
-        self._connection = connection or connect(path, read_only=True)
+        self.connection = connection or connect(path, read_only=True)
         self._fitting = FEWEST
 
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        self.connection.close()
 
     def session(self, session: str, after: int, limit: int) -> list[Stored]:
         """A page of a session's events."""
@@ -105,7 +102,7 @@ class Reader:
         begin = f'{{"session":{msgspec.json.encode(session).decode()},"seq":'
         values = (session, after, self._fitting, begin, *_SPECS, *_SENT, *SECRET_REQUESTS)
         try:
-            count, last, text = self._connection.execute(_PASSAGE, values).fetchone()
+            count, last, text = self.connection.execute(_PASSAGE, values).fetchone()
         except sqlite3.OperationalError:
             return None  # not UTF-8, for example; or a transient error
         if last != after + count or len(text) > PASSAGE_SIZE or not sound(text):
@@ -116,7 +113,7 @@ class Reader:
         return RawEvents(session=session, last=last, text=text)
 
     def _rows(self, session: str, after: int, limit: int) -> sqlite3.Cursor:
-        return self._connection.execute(
+        return self.connection.execute(
             "SELECT seq, position, at, json FROM events WHERE session ="
             " (SELECT number FROM sessions WHERE session = ?) AND seq > ? ORDER BY seq LIMIT ?",
             (session, after, limit),
@@ -133,7 +130,7 @@ class Reader:
 
     def snapshot(self, session: str) -> Snapshot | None:
         """The newest snapshot of a session."""
-        row = self._connection.execute(
+        row = self.connection.execute(
             "SELECT seq, data FROM snapshots WHERE session ="
             " (SELECT number FROM sessions WHERE session = ?)",
             (session,),
@@ -142,27 +139,35 @@ class Reader:
 
     def has_prompt(self, session: str, prompt: str) -> bool:
         """Whether the session ever had this prompt."""
-        row = self._connection.execute(
+        row = self.connection.execute(
             "SELECT EXISTS (SELECT 1 FROM prompts WHERE prompt = ?2 AND session ="
             " (SELECT number FROM sessions WHERE session = ?1))",
             (session, prompt),
         ).fetchone()
         return bool(row[0])
 
-    def audit(self, after: int, limit: int, session: str | None) -> list[Stored]:
-        """A page of the audit log."""
-        of_one = "" if session is None else " AND s.session = ?3"
+    def audit(
+        self, after: int, limit: int, session: str | None, before: int | None = None
+    ) -> list[Stored]:
+        """A page of the audit log; with `before` the newest entries before it, newest first."""
+        values: tuple[str | int, ...] = (after, limit)
+        more, order = "", "ASC"
+        if before is not None:
+            values, more, order = (*values, before), " AND a.position < ?3", "DESC"
+        if session is not None:
+            values = (*values, session)
+            more += f" AND s.session = ?{len(values)}"
         return self._events(
             "audit a JOIN events e ON e.position = a.position"
             " JOIN sessions s ON s.number = a.session"
-            f" WHERE a.position > ?1{of_one} ORDER BY a.position LIMIT ?2",
-            (after, limit) if session is None else (after, limit, session),
+            f" WHERE a.position > ?1{more} ORDER BY a.position {order} LIMIT ?2",
+            values,
             limit,
         )
 
     def links(self, after: int, limit: int) -> list[Link]:
         """A page of the audit log's chain; an entry without a link has an empty seal."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT c.position, c.session, c.digest, c.seal FROM chain c WHERE c.position > ?1"
             " UNION ALL SELECT a.position, a.session, x'', x'' FROM audit a"
             " WHERE a.position > ?1 AND a.position NOT IN (SELECT position FROM chain)"
@@ -181,7 +186,7 @@ class Reader:
             (after, upto),
         )
         found = {entry.position: entry for entry in entries}
-        names = self._connection.execute(
+        names = self.connection.execute(
             "SELECT number, session, deleted FROM sessions WHERE number IN"
             " (SELECT session FROM chain WHERE position > ?1 AND position <= ?2)",
             (after, upto),
@@ -201,7 +206,7 @@ class Reader:
 
     def views(self, after: str | None, limit: int, archived: bool | None) -> list[SessionView]:
         """A page of sessions, newest first."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT session, head, updated, said, sent, view FROM sessions WHERE NOT deleted"
             " AND (?1 IS NULL OR archived = ?1)"
             " AND (?2 IS NULL OR number < (SELECT number FROM sessions WHERE session = ?2))"
@@ -213,7 +218,7 @@ class Reader:
 
     def view(self, session: str) -> SessionView | None:
         """One session, unless it was deleted."""
-        row = self._connection.execute(
+        row = self.connection.execute(
             "SELECT session, head, updated, said, sent, view FROM sessions"
             " WHERE session = ? AND NOT deleted",
             (session,),
@@ -222,7 +227,7 @@ class Reader:
 
     def sizes(self) -> dict[str, int]:
         """The bytes of each session's events."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT s.session, e.bytes FROM (SELECT session, sum(length(json)) AS bytes"
             " FROM events NOT INDEXED GROUP BY session) e JOIN sessions s ON s.number = e.session"
             " WHERE NOT s.deleted"
@@ -265,11 +270,11 @@ class Reader:
 
     def usage(self, by: UsageBy, since: int | None, until: int | None) -> list[UsageRow]:
         """The usage."""
-        return read_usage(self._connection, by, since, until)
+        return read_usage(self.connection, by, since, until)
 
     def limits(self) -> list[LimitState]:
         """The limits of each account."""
-        return read_limits(self._connection)
+        return read_limits(self.connection)
 
     def _events(
         self, query: str, values: tuple[str | int, ...] = (), limit: int | None = None
@@ -277,7 +282,7 @@ class Reader:
         # All queries are in this class, and values are bound.
         select = f"SELECT s.session, e.seq, e.position, e.at, e.json FROM {query}"  # noqa: S608
         # Closed at once: an open cursor prevents a checkpoint of the write-ahead log.
-        with closing(self._connection.execute(select, values)) as rows:
+        with closing(self.connection.execute(select, values)) as rows:
             events = self._stored(rows)
             return list(events) if limit is None else page(events, limit, stored_size)
 

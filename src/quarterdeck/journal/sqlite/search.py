@@ -20,20 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.journal.search import (
-    LOCAL,
-    MOST_HITS,
-    Extract,
-    Hit,
-    Hits,
-    Search,
-    Text,
-    TextKind,
-    match_of,
-    snippet_of,
-)
+from quarterdeck.journal.search import Extract, Text, match_of, snippet_of
 from quarterdeck.journal.sqlite.file import transaction
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import (
     CliSession,
     RunStarting,
@@ -42,7 +30,10 @@ from quarterdeck.protocol.events import (
     SessionRenamed,
     SpecChanged,
 )
+from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.search import MOST_HITS, Hit, Hits, Search, TextKind
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 
 VERSION = 1
 """The version of the index. An index of another version is filled again."""

@@ -8,25 +8,11 @@ writer adds to them in the transaction of the events. Rows outlive their session
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 
-from msgspec import convert
-from msgspec.structs import astuple
-
-from quarterdeck.journal.stored import Stored
-from quarterdeck.journal.usage import (
-    LimitState,
-    Share,
-    UsageBy,
-    UsageRow,
-    Used,
-    limit_state,
-    shares,
-    slots,
-)
-from quarterdeck.journal.views import SessionView, only_counts
-
-_COLUMNS = Used.__struct_fields__
+from quarterdeck.journal.staging import UsageStage
+from quarterdeck.journal.usage import slots
+from quarterdeck.journal.usage_rows import COLUMNS, limit_of, limit_row, summed, usage_row
+from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 
 SCHEMA = """
     -- What was used, in slots of a quarter of an hour. Rows stay when their session is deleted.
@@ -63,8 +49,8 @@ SCHEMA = """
     ) STRICT, WITHOUT ROWID;
     """
 
-_PLACES = ", ".join("?" * (5 + len(_COLUMNS)))
-_SUMS = ", ".join(f"{name} = {name} + excluded.{name}" for name in _COLUMNS)
+_PLACES = ", ".join("?" * (5 + len(COLUMNS)))
+_SUMS = ", ".join(f"{name} = {name} + excluded.{name}" for name in COLUMNS)
 # The names are those of this module, and values are bound.
 _ADD = f"INSERT INTO usage VALUES ({_PLACES}) ON CONFLICT DO UPDATE SET {_SUMS}"  # noqa: S608
 _TELL = (
@@ -82,31 +68,13 @@ _KEYS = {
 }
 
 
-class UsageStage:
-    """What a transaction adds."""
-
-    def __init__(self) -> None:
-        self._shares: list[tuple[int, Share]] = []
-        self._limits: list[LimitState] = []
-
-    def take(
-        self, number: int, before: SessionView | None, after: SessionView, stored: Stored
-    ) -> None:
-        """Add an event of the session with this number."""
-        if only_counts(stored.event):
-            return
-        self._shares += [(number, share) for share in shares(before, after, stored)]
-        if (told := limit_state(after, stored)) is not None:
-            self._limits.append(told)
-
-    def write(self, connection: sqlite3.Connection) -> None:
-        """Write it, within the open transaction."""
-        if self._shares:
-            connection.executemany(_ADD, map(_row, self._shares))
-            self._shares.clear()
-        if self._limits:
-            connection.executemany(_TELL, map(_limit_row, self._limits))
-            self._limits.clear()
+def write_usage(stage: UsageStage, connection: sqlite3.Connection) -> None:
+    """Write what a transaction adds, within it."""
+    if stage.shares:
+        connection.executemany(_ADD, map(usage_row, stage.shares))
+    if stage.limits:
+        connection.executemany(_TELL, map(limit_row, stage.limits))
+    stage.clear()
 
 
 def forget(connection: sqlite3.Connection, number: int) -> None:
@@ -119,7 +87,7 @@ def read_usage(
 ) -> list[UsageRow]:
     """The usage between two times, in order."""
     first, end = slots(since, until)
-    sums = ", ".join(f"sum(u.{name}) AS {name}" for name in _COLUMNS)
+    sums = ", ".join(f"sum(u.{name}) AS {name}" for name in COLUMNS)
     key, source = _KEYS[by]
     # As above.
     query = (
@@ -127,11 +95,11 @@ def read_usage(
         " WHERE u.slot >= ?1 AND u.slot < ?2 GROUP BY key ORDER BY key"
     )
     if by is UsageBy.DAY:  # one conversion for each slot, not for each row
-        days = ", ".join(f"sum({name})" for name in _COLUMNS)
+        days = ", ".join(f"sum({name})" for name in COLUMNS)
         day = "date(key * 900, 'unixepoch', 'localtime')"
         query = f"SELECT {day} AS day, {days} FROM ({query}) GROUP BY day ORDER BY day"  # noqa: S608
     found = connection.execute(query, (first, end)).fetchall()
-    return [_usage(row[0], row[1:]) for row in found]
+    return [summed(row[0], row[1:]) for row in found]
 
 
 def read_limits(connection: sqlite3.Connection) -> list[LimitState]:
@@ -140,26 +108,4 @@ def read_limits(connection: sqlite3.Connection) -> list[LimitState]:
         "SELECT machine, name, status, at, resets_at, used, session FROM account_limits"
         " ORDER BY machine, name"
     ).fetchall()
-    names = ("machine", "limit", "status", "at", "resets_at", "used", "session")
-    return [LimitState(**dict(zip(names, row, strict=True))) for row in rows]
-
-
-def _usage(key: str, sums: Iterable[float]) -> UsageRow:
-    return UsageRow(key=key, used=convert(dict(zip(_COLUMNS, sums, strict=True)), Used))
-
-
-def _row(staged: tuple[int, Share]) -> tuple[object, ...]:
-    number, share = staged
-    return (share.slot, number, share.project, share.machine, share.model, *astuple(share.used))
-
-
-def _limit_row(told: LimitState) -> tuple[object, ...]:
-    return (
-        told.machine,
-        told.limit,
-        told.status,
-        told.at,
-        told.resets_at,
-        told.used,
-        told.session,
-    )
+    return list(map(limit_of, rows))

@@ -5,11 +5,13 @@ results of a group are given to the event loop in one call.
 
 A group whose commit fails is tried again one by one, so that one bad append does not fail others,
 and on a full disk small ones may still fit.
+
+A journal that is shared with other processes is looked at again in each transaction that follows a
+commit of another one.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import queue
 import threading
@@ -20,18 +22,20 @@ from itertools import chain, count, repeat
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
-from quarterdeck.journal.chain import digest_of, genesis, is_audited, is_chained, seal_of
+from quarterdeck.journal.chain import genesis
 from quarterdeck.journal.sqlite.file import connect, explained_errors, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
-from quarterdeck.journal.sqlite.timing import CommitTimes
-from quarterdeck.journal.sqlite.usage import UsageStage, forget
-from quarterdeck.journal.stored import Encoded, Stored, placed
-from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, significant
+from quarterdeck.journal.sqlite.sharing import SqliteRecords
+from quarterdeck.journal.sqlite.usage import forget, write_usage
+from quarterdeck.journal.staging import Group, Job, Known, Result, UsageStage, counters
+from quarterdeck.journal.timing import CommitTimes
+from quarterdeck.journal.views import VIEW_VERSION, fold
 from quarterdeck.protocol.events import PromptQueued
+from quarterdeck.protocol.session_view import SessionView
 
 log = logging.getLogger(__name__)
 
@@ -55,65 +59,28 @@ _ADD_PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?, ?)"
 _encoder = msgspec.json.Encoder()
 
 
-class Job(Struct, eq=False):
-    """An append, and the future that waits for it. `forget`: it replaces all events."""
+class _Group(Group):
+    """The changes of a transaction, with the rows of its events."""
 
-    session: str
-    at: int
-    encoded: Encoded
-    done: asyncio.Future[list[Stored]]
-    forget: bool = False
-    snapshot: bytes | None = None
-
-
-class Result(Struct):
-    """The result of a job: the stored events, or the error."""
-
-    job: Job
-    outcome: list[Stored] | QuarterdeckError
-
-
-class _Known(Struct):
-    """A session in the file, and (after the first append) its view."""
-
-    number: int
-    head: int
-    deleted: bool
-    view: SessionView | None = None
-
-
-class _Group(Struct):
-    """The changes of a transaction; dropped if it fails."""
-
-    position: int
-    seal: bytes
-    """The seal of the audit log's last entry."""
-    sessions: dict[str, _Known] = field(default_factory=dict)
-    rewrite: set[str] = field(default_factory=set)
-    """Sessions whose view has changed in more than its counters."""
     events: list[int | bytes] = field(default_factory=list)
     """The values of all rows, flat."""
-    opened: list[tuple[int, int, str]] = field(default_factory=list)
-    settled: list[tuple[int, int, str]] = field(default_factory=list)
-    audit: list[tuple[int, int]] = field(default_factory=list)
-    chain: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
-    prompts: list[tuple[int, str]] = field(default_factory=list)
-    forgotten: list[tuple[int]] = field(default_factory=list)
-    snapshots: dict[int, tuple[int, bytes] | None] = field(default_factory=dict)
-    """By session: the number of the event, and the state after it; None drops it."""
-    usage: UsageStage = field(default_factory=UsageStage)
 
 
 class Writer:
     """Owns the writing connection and its thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, *, clock: Callable[[], float] = time.time, shared: bool = False
+    ) -> None:
         """Open the file, which must exist. Raises errors of SQLite."""
         self._path = path
+        self._shared = shared
+        self._changes = 0
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._sessions: dict[str, _Known] = {}
+        self._sessions: dict[str, Known] = {}
         self._connection = connect(path)
         self._reader = Reader(path, self._connection)
+        self._records = SqliteRecords(self._connection, clock)
         try:
             set_up(self._connection, path)
             self._load()
@@ -130,7 +97,7 @@ class Writer:
         for session, number, head, deleted in ask(
             "SELECT session, number, head, deleted FROM sessions"
         ):
-            self._sessions[session] = _Known(number, head, bool(deleted))
+            self._sessions[session] = Known(number, head, bool(deleted))
         self._seal = self._chained()
         stale = ask("SELECT session FROM sessions WHERE folded <> ?", (VIEW_VERSION,)).fetchall()
         for (session,) in stale:
@@ -148,7 +115,7 @@ class Writer:
             while old := self._reader.audit(after, REFOLD_EVENTS, None):
                 after = old[-1].position
                 for stored in old:
-                    self._seal_event(group, self._sessions[stored.session].number, stored)
+                    group.seal_event(self._sessions[stored.session].number, stored)
                 self._flush(group)
         return group.seal
 
@@ -168,7 +135,7 @@ class Writer:
             with transaction(self._connection):
                 if not known.deleted:  # a deleted one has no events, and its sums stay
                     forget(self._connection, known.number)
-                usage.write(self._connection)
+                write_usage(usage, self._connection)
                 self._connection.executemany(_ADD_PROMPT, prompts)
                 self._write_view(session, replace(known, view=view))
 
@@ -237,9 +204,11 @@ class Writer:
             return [Result(job, failure) for job in jobs]
 
     def _commit(self, jobs: list[Job]) -> list[Result]:
-        group = _Group(self.position, self._seal)
         began = time.perf_counter()
         with explained_errors(self._path), transaction(self._connection):
+            if self._shared:
+                self._look_again()
+            group = _Group(self.position, self._seal)
             results = [self._stage(group, job) for job in jobs]
             self._flush(group)
         # It is durable: from here on nothing can fail.
@@ -248,73 +217,78 @@ class Writer:
         self.position, self._seal = group.position, group.seal
         return results
 
+    def _look_again(self) -> None:
+        """Learn what other processes have stored, within the open transaction."""
+        ask = self._connection.execute
+        if (changes := int(ask("PRAGMA data_version").fetchone()[0])) == self._changes:
+            return
+        rows = ask(
+            "SELECT session, number, head, deleted FROM sessions WHERE number IN"
+            " (SELECT session FROM events WHERE position > ?)",
+            (self.position,),
+        ).fetchall()
+        for session, number, head, deleted in rows:
+            self._sessions[session] = Known(number, head, bool(deleted))
+        (position,) = ask("SELECT coalesce(max(position), 0) FROM events").fetchone()
+        last = ask("SELECT seal FROM chain ORDER BY position DESC LIMIT 1").fetchone()
+        self.position = int(position)
+        self._seal = genesis(self.epoch) if last is None else bytes(last[0])
+        self._changes = changes
+
     def _stage(self, group: _Group, job: Job) -> Result:
+        if job.work is not None:
+            self._flush(group)
+            try:
+                job.work(self._records)
+            except QuarterdeckError as error:
+                return Result(job, error)
+            return Result(job, [])
         known = group.sessions.get(job.session) or self._sessions.get(job.session)
         if known is None and not job.forget:
-            known = _Known(self._next_number(group), 0, deleted=False)
+            known = Known(self._next_number(group), 0, deleted=False)
         if known is None or known.deleted:
             return Result(job, NotFound("session", job.session))
-        if not job.encoded.lines and job.snapshot is None:
+        if not job.encoded.lines and job.snapshot is None and job.conditions is None:
             return Result(job, [])
         view = known.view or (self._reader.view(job.session) if known.head else None)
+        if job.conditions is not None:
+            running = view is not None and view.run is not None
+            events = job.encoded.events
+            try:
+                self._records.admit(
+                    job.conditions, job.session, known.number, known.head, running, events
+                )
+            except QuarterdeckError as error:
+                return Result(job, error)
         if not job.encoded.lines:
-            if job.snapshot is not None and view is not None and view.run is not None:
-                group.snapshots[known.number] = (known.head, job.snapshot)
+            group.add_snapshot(known, view, job.snapshot)
             return Result(job, [])
         if job.forget:
             self._flush(group)
-            group.forgotten.append((known.number,))
-        stored = placed(job.encoded, job.session, known.head, group.position, job.at)
-        first, last = stored[0], stored[-1]
-        group.position = last.position
+            group.forgotten.append(known.number)
+        stored = group.add(
+            job.session,
+            known,
+            view,
+            job.at,
+            job.encoded,
+            snapshot=job.snapshot,
+            forget=job.forget,
+        )
         group.events += chain.from_iterable(
             zip(
-                count(first.position),
+                count(stored[0].position),
                 repeat(known.number),
-                count(first.seq),
+                count(stored[0].seq),
                 repeat(job.at),
                 job.encoded.lines,
                 strict=False,
             )
         )
-        had_run = view is not None and view.run is not None
-        for each in significant(stored):
-            view = self._fold(group, known.number, view, each)
-        if view is None or view.run is None:
-            if had_run:
-                group.snapshots[known.number] = None
-        elif job.snapshot is not None:
-            group.snapshots[known.number] = (last.seq, job.snapshot)
-        group.sessions[job.session] = _Known(known.number, last.seq, deleted=job.forget, view=view)
         return Result(job, stored)
 
     def _next_number(self, group: _Group) -> int:
         return len(self._sessions.keys() | group.sessions.keys()) + 1  # none is ever removed
-
-    def _fold(
-        self, group: _Group, number: int, before: SessionView | None, stored: Stored
-    ) -> SessionView:
-        view = fold(before, stored)
-        if before is None or not only_counts(stored.event):
-            group.rewrite.add(stored.session)
-        if isinstance(stored.event, PromptQueued):
-            group.prompts.append((number, stored.event.prompt))
-        if is_audited(stored.event):
-            group.audit.append((stored.position, number))
-        group.usage.take(number, before, view, stored)
-        if is_chained(stored.event):
-            self._seal_event(group, number, stored)
-        asks = {} if before is None else before.asks
-        if view.asks is not asks:
-            opened, settled = view.asks.keys() - asks.keys(), asks.keys() - view.asks.keys()
-            group.opened += [(stored.position, number, ask) for ask in opened]
-            group.settled += [(stored.position, number, ask) for ask in settled]
-        return view
-
-    def _seal_event(self, group: _Group, number: int, stored: Stored) -> None:
-        digest = digest_of(stored)
-        group.seal = seal_of(group.seal, digest)
-        group.chain.append((stored.position, number, digest, group.seal))
 
     def _flush(self, group: _Group) -> None:
         """Write the staged changes, within the open transaction."""
@@ -322,7 +296,7 @@ class Writer:
         if group.forgotten:
             for table in ("events", "asks", "audit", "prompts", "snapshots"):
                 delete = f"DELETE FROM {table} WHERE session = ?"  # noqa: S608 - these five
-                self._connection.executemany(delete, group.forgotten)
+                self._connection.executemany(delete, [(number,) for number in group.forgotten])
         self._write_rows(_insert, group.events)
         # Most groups have only events, and even an empty statement costs time.
         for statement, rows in (
@@ -336,22 +310,16 @@ class Writer:
                 self._connection.executemany(statement, rows)
         for number, snapshot in group.snapshots.items():
             self._write_snapshot(number, snapshot)
-        group.usage.write(self._connection)
-        counters: list[int] = []
+        write_usage(group.usage, self._connection)
+        counts: list[int] = []
         for session, known in group.sessions.items():
             if session in group.rewrite:
                 self._write_view(session, known)
             elif known.view is not None:
-                counters += _counters(known, known.view)
-        self._write_rows(_count, counters)
-        group.forgotten.clear()
-        group.snapshots.clear()
+                counts += counters(known, known.view)
+        self._write_rows(_count, counts)
         group.events.clear()
-        group.audit.clear()
-        group.chain.clear()
-        group.opened.clear()
-        group.settled.clear()
-        group.prompts.clear()
+        group.clear()
 
     def _write_rows(self, statement: Callable[[int], str], values: Sequence[int | bytes]) -> None:
         """Write many rows with one statement: the event loop runs while SQLite executes it.
@@ -372,27 +340,23 @@ class Writer:
             row = (number, *snapshot)
             self._connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", row)
 
-    def _write_view(self, session: str, known: _Known) -> None:
+    def _write_view(self, session: str, known: Known) -> None:
         view = known.view
         if view is None:
             return
-        number, *counters = _counters(known, view)
+        number, *counts = counters(known, view)
         self._connection.execute(
             "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 number,
                 session,
-                *counters,
+                *counts,
                 view.archived,
                 view.deleted,
                 VIEW_VERSION,
                 _encoder.encode(view),
             ),
         )
-
-
-def _counters(known: _Known, view: SessionView) -> tuple[int, ...]:
-    return known.number, known.head, view.updated, view.said, view.sent
 
 
 @cache

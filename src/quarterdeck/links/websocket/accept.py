@@ -19,7 +19,9 @@ import anyio
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed, UsageError
-from quarterdeck.links.websocket.asgi import (
+from quarterdeck.links.websocket.codes import CLOSED, REPLACED
+from quarterdeck.links.websocket.link import WebSocketLink
+from quarterdeck.runtime.asgi import (
     Answer,
     Message,
     Receive,
@@ -33,8 +35,6 @@ from quarterdeck.links.websocket.asgi import (
     refuse_upgrade,
     respond,
 )
-from quarterdeck.links.websocket.codes import CLOSED, REPLACED
-from quarterdeck.links.websocket.link import WebSocketLink
 from quarterdeck.runtime.web_server import (
     PING_SECONDS,
     Application,

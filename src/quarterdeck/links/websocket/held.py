@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import anyio
 
-from quarterdeck.links.websocket.asgi import Message, Receive, Send
+from quarterdeck.runtime.asgi import Message, Receive, Send
 
 _CONNECT: Message = {"type": "websocket.connect"}
 TRY_AGAIN = 1013

@@ -21,13 +21,14 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.base import Follower, Stored
-from quarterdeck.journal.usage import UsageBy
+from quarterdeck.journal.base import Follower
 from quarterdeck.journal.views import fold_all
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import AnyCommand
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.usage import UsageBy
 
 SECONDS = 30.0
 """No wait of the suite is longer."""

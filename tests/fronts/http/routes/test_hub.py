@@ -68,6 +68,12 @@ async def test_the_audit_log_tells_who_allowed_what(hub: Front) -> None:
     async with hub.client(Role.VIEWER) as client:
         page = (await client.get("/api/audit")).json()
         rest = (await client.get("/api/audit", params={"after": page["next"]})).json()
+        last = (await client.get("/api/audit", params={"before": 0})).json()
+        older = (await client.get("/api/audit", params={"before": last["next"]})).json()
+        wrong = await client.get("/api/audit", params={"before": -1})
+    assert last["events"] == page["events"]
+    assert (older["events"], older["next"]) == ([], None)
+    assert wrong.status_code == 400
     (entry,) = page["events"]
     assert (entry["session"], entry["event"]["by"]) == (session, "the operator")
     assert rest == {"epoch": hub.deck.epoch, "events": [], "next": None}
@@ -76,4 +82,4 @@ async def test_the_audit_log_tells_who_allowed_what(hub: Front) -> None:
 async def test_machines_are_listed(hub: Front) -> None:
     async with hub.client(Role.VIEWER) as client:
         listed = (await client.get("/api/machines")).json()
-    assert listed == {"machines": [{"name": "here", "connected": True}]}
+    assert listed == {"machines": [{"name": "here", "connected": True}], "alarms": []}

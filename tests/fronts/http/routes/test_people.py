@@ -220,3 +220,25 @@ async def test_names_ids_and_numbers_of_entries_have_limits(
         assert (await ada.put("/api/library/prompts/..%2Fa", json=good)).status_code in {400, 404}
         long = {**good, "text": "x" * 100_001}
         assert (await ada.put("/api/library/prompts/a", json=long)).status_code == 400
+
+
+async def test_other_devices_of_the_person_are_told_at_once_and_those_of_others_are_not(
+    hub: Front,
+) -> None:
+    dark = {"kind": "setting", "key": "theme", "value": "dark", "at": NOW}
+    async with (
+        hub.stream() as desk,
+        hub.stream() as silent,
+        hub.stream(Role.VIEWER) as other,
+        hub.client() as phone,
+    ):
+        for talk, wanted in ((desk, True), (silent, False), (other, True)):
+            await talk.follow(all=True, personal=wanted)
+        version = (await change(phone, dark))["version"]
+        assert await desk.hear("personal") == {"t": "personal", "version": version}
+        # What comes after it would come later.
+        session = await hub.deck.have_session()
+        for talk in (silent, other):
+            event = (await talk.events(1))[0]
+            assert event["session"] == session
+            assert not any(frame["t"] == "personal" for frame in talk._kept)

@@ -94,6 +94,12 @@ async def test_an_owner_grants_for_a_time_and_revokes(hub: Front) -> None:
         gone = await client.delete(f"/api/policy/grants/{made['id']}")
         assert gone.json()["id"] == made["id"]
         assert (await client.delete(f"/api/policy/grants/{made['id']}")).status_code == 404
+        log = (await client.get("/api/audit", params={"before": 0})).json()["events"]
+    assert [(each["event"]["by"], each["event"]["about"]) for each in log] == [
+        ("the owner", "grant")
+    ] * 2
+    assert log[1]["event"]["text"] == "the owner granted Bash(npm test:*) in /srv."
+    assert "took back Bash(npm test:*)" in log[0]["event"]["text"]
 
 
 @pytest.mark.process
@@ -114,6 +120,9 @@ async def test_an_owner_replaces_a_policy_and_who_has_an_old_one_is_told(
         wrong = await client.put(path, json={"text": "x = 1", "version": made.json()["version"]})
         assert wrong.status_code == 400
         assert "line 1" in wrong.json()["detail"]
+        (entry,) = (await client.get("/api/audit", params={"before": 0})).json()["events"]
+    assert (entry["event"]["by"], entry["event"]["about"]) == ("the owner", "policy")
+    assert made.json()["version"][:12] in entry["event"]["text"]
     assert (tmp_path / "policy.toml").read_text() == DENY
 
 

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.fronts.http import Role
 from quarterdeck.hub.reviews import Act
-from quarterdeck.protocol.events import PromptQueued, PromptSent, SessionCreated
+from quarterdeck.protocol.events import PromptQueued, PromptSent, Said, SessionCreated
 from quarterdeck.protocol.machine_requests import (
     Against,
     Entries,
@@ -22,6 +23,7 @@ from quarterdeck.protocol.machine_requests import (
     Found,
     RemoteState,
     SeenFile,
+    ToolOutput,
 )
 from quarterdeck.protocol.sessions import SessionSpec
 from support.front import Front, front
@@ -53,6 +55,12 @@ class SmallReviews:
         if path == ".env":
             raise Conflict("closed_by_policy", "'.env' is closed")
         return SeenFile(path=path, state=FileState.TEXT, text="x")
+
+    async def tool_output(
+        self, session: str, cli_session: str, name: str, *, offset: int = 0
+    ) -> ToolOutput:
+        self._know(session)
+        return ToolOutput(text=f"{cli_session}/{name}@{offset}", size=9)
 
     async def find(self, session: str, text: str, *, contents: bool) -> Found:
         self._know(session)
@@ -156,3 +164,28 @@ async def test_the_checkpoints_of_a_session_are_its_prompts(hub: Front) -> None:
         ("u1", "ada", "first"), ("p2", "bob", "second"), ("p3", "bob", ""),
     ]  # fmt: skip
     assert found["in_place"] is False
+
+
+async def test_a_stored_output_is_read_by_the_event_that_names_it(tmp_path: Path) -> None:
+    own = "00000000-0000-0000-0000-000000000001"
+    path = f"/home/ada/.claude/projects/-w/{own}/tool-results/b1.txt"
+    block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}
+    line = {
+        "type": "user",
+        "session_id": own,
+        "message": {"content": [block]},
+        "tool_use_result": {"persistedOutputPath": path},
+    }
+    async with front(tmp_path, reviews=SmallReviews()) as hub:
+        said = Said(run="r", number=1, line=Raw(msgspec.json.encode(line)))
+        await hub.deck.journal.append(
+            "s1", [SessionCreated(spec=SessionSpec(directory="/srv"), by="ada"), said]
+        )
+        async with hub.client(Role.VIEWER) as viewer:
+            found = await viewer.get("/api/sessions/s1/events/2/outputs/toolu_1?offset=5")
+            assert found.json() == {"text": f"{own}/b1.txt@5", "size": 9, "next": None}
+            for wrong in ("1/outputs/toolu_1", "2/outputs/toolu_2", "9/outputs/toolu_1"):
+                assert (await viewer.get(f"/api/sessions/s1/events/{wrong}")).status_code == 404
+        async with hub.client(None) as nobody:
+            refused = await nobody.get("/api/sessions/s1/events/2/outputs/toolu_1")
+            assert refused.status_code == 401

@@ -176,7 +176,8 @@ async def test_only_the_file_of_an_open_call_is_read_and_only_for_those_who_answ
         request=Raw(b'{"input": {"file_path": "/srv/web/a", "content": "after"}}'),
     )
     nameless = replace(written, ask=f"{session}.odd", request=Raw(b'{"input": {"file_path": 5}}'))
-    await hub.deck.journal.append(session, [written, nameless])
+    edited = replace(written, ask=f"{session}.edit", tool="Edit")
+    await hub.deck.journal.append(session, [written, nameless, edited])
     async with hub.client(Role.VIEWER) as viewer, hub.client(Role.OPERATOR) as operator:
         refused = await viewer.get(f"/api/asks/{written.ask}/file")
         assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
@@ -186,5 +187,6 @@ async def test_only_the_file_of_an_open_call_is_read_and_only_for_those_who_answ
             assert (await operator.get(f"/api/asks/{unknown}/file")).status_code == 404
         assert service.asked == []
         seen = await operator.get(f"/api/asks/{written.ask}/file")
+        assert (await operator.get(f"/api/asks/{edited.ask}/file")).json() == seen.json()
     assert seen.json() == {"path": "/srv/web/a", "state": "text", "text": "before\n", "size": 7}
-    assert service.asked == [(session, "/srv/web/a")]
+    assert service.asked == [(session, "/srv/web/a")] * 2

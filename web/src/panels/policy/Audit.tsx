@@ -5,9 +5,11 @@ import { get } from "../../api/http";
 import type { components } from "../../api/schema";
 import type { EventOf, Stored } from "../../api/types";
 import { sandboxDetails, sandboxLabel } from "../../session/sandbox";
+import { lookup } from "../../state/lookup";
 import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
 import { text as catalogue } from "../../text";
+import { css } from "../../ui/css";
 import { Empty } from "../../ui/Empty";
 import { ErrorText } from "../../ui/ErrorText";
 import { moment } from "../../ui/format";
@@ -23,6 +25,7 @@ type Entry = Omit<Stored, "event"> & {
     | EventOf<"ask.answered">
     | EventOf<"sandbox.started">
     | EventOf<"sandbox.connection">
+    | EventOf<"program.acted">
     | EventOf<"noted">;
 };
 interface Page {
@@ -32,7 +35,8 @@ interface Page {
 
 const words = catalogue.policy.audit;
 const WANTED = 50;
-const LIMIT = 500;
+/** Where a log begins that is read from its end. */
+const NEWEST = 0;
 
 type Kind = keyof typeof words.kinds;
 
@@ -43,9 +47,14 @@ export function isOfKind({ event }: Entry, kind: Kind): boolean {
     case "denied":
       if (event.kind === "decided") return event.verdict === "deny";
       if (event.kind === "ask.answered") return !event.allowed;
+      if (event.kind === "program.acted") return event.refused ?? false;
       return connection && !event.allowed;
     case "people":
       return event.kind === "ask.answered" || (event.kind === "decided" && event.by === "person");
+    case "changes":
+      return event.kind === "noted";
+    case "programs":
+      return event.kind === "program.acted";
     case "sandbox":
       return connection || event.kind === "sandbox.started";
     case "refused":
@@ -55,33 +64,29 @@ export function isOfKind({ event }: Entry, kind: Kind): boolean {
   }
 }
 
-/** The entries up to a position, newest first, at least so many; and where they begin. */
+/** The entries before a position, newest first, at least so many; and where the next page begins. */
 export async function entriesBefore(
-  end: number,
-  ask: (after: number) => Promise<Page>,
+  before: number,
+  ask: (before: number) => Promise<Page>,
   wanted = WANTED,
   kind: Kind = "all",
-): Promise<[Entry[], number]> {
-  let begin = end;
-  let width = LIMIT;
-  let found: Entry[] = [];
-  // The log can only be read forwards, and its entries are sparse: the steps back grow.
-  while (begin > 0 && found.length < wanted) {
-    const from = Math.max(0, begin - width);
-    const piece: Entry[] = [];
-    for (let after: number | null = from; after !== null && after < begin; ) {
-      const page: Page = await ask(after);
-      for (const stored of page.events) {
-        const entry = stored as Entry;
-        if (stored.position <= begin && isOfKind(entry, kind)) piece.push(entry);
-      }
-      after = page.next;
+): Promise<[Entry[], number | null]> {
+  const found: Entry[] = [];
+  for (let from: number | null = before; ; ) {
+    const page: Page = await ask(from);
+    for (const stored of page.events) {
+      const entry = stored as Entry;
+      if (isOfKind(entry, kind)) found.push(entry);
     }
-    found = [...found, ...piece.reverse()];
-    begin = from;
-    width *= 4;
+    from = page.next;
+    if (from === null || found.length >= wanted) return [found, from];
   }
-  return [found, begin];
+}
+
+/** What a call is about, in words: many titles are the name of the tool, or begin with it. */
+export function callOf(tool: string, title: string): { tool: string; title: string } {
+  if (title === tool) return { tool, title: "" };
+  return { tool, title: title.startsWith(`${tool} `) ? title.slice(tool.length + 1) : title };
 }
 
 /** Who or what decided about each call, newest first. */
@@ -91,29 +96,28 @@ export function Audit() {
   const [kind, setKind] = useState<Kind>("all");
   const [checked, setChecked] = useState<Checked>();
   const [entries, setEntries] = useState<Entry[]>([]);
-  const [begin, setBegin] = useState(0);
+  const [next, setNext] = useState<number | null>(null);
   const { run, busy, error } = useAction();
   const load = useCallback(
-    (of: string, kind: Kind, end?: number): Promise<boolean> =>
+    (of: string, kind: Kind, before: number): Promise<boolean> =>
       run(async () => {
-        let upto = end;
-        if (upto === undefined) {
-          const now = await get<Checked>("/api/audit/verify");
-          setChecked(now);
-          upto = now.head.position;
-        }
-        const ask = (after: number): Promise<Page> =>
-          get("/api/audit", { after, limit: LIMIT, session: of || undefined });
-        const [found, from] = await entriesBefore(upto, ask, WANTED, kind);
-        setEntries((before) => (end === undefined ? found : [...before, ...found]));
-        setBegin(from);
+        const ask = (before: number): Promise<Page> =>
+          get("/api/audit", { before, limit: WANTED, session: of || undefined });
+        const [found, following] = await entriesBefore(before, ask, WANTED, kind);
+        setEntries((shown) => (before === NEWEST ? found : [...shown, ...found]));
+        setNext(following);
       }),
     [run],
   );
-  useEffect(() => void load(session, kind), [load, session, kind]);
+  const verify = useCallback(
+    (): Promise<boolean> => run(async () => setChecked(await get<Checked>("/api/audit/verify"))),
+    [run],
+  );
+  useEffect(() => void verify(), [verify]);
+  useEffect(() => void load(session, kind, NEWEST), [load, session, kind]);
   return (
     <>
-      <div className="buttons">
+      <div className={css.layout.buttons}>
         <select
           aria-label={words.session}
           value={session}
@@ -137,7 +141,11 @@ export function Audit() {
             </option>
           ))}
         </select>
-        <button type="button" disabled={busy} onClick={() => void load(session, kind)}>
+        <button
+          type="button"
+          disabled={busy}
+          onClick={() => void verify().then(() => load(session, kind, NEWEST))}
+        >
           {words.verify}
         </button>
       </div>
@@ -146,7 +154,7 @@ export function Audit() {
       {entries.length > 0 && (
         <Table heads={Object.values(words.heads)}>
           {entries.map((entry) => (
-            <Row key={entry.position} entry={entry} />
+            <Row key={entry.position} entry={entry} decided={decidedBy(entry, entries)} />
           ))}
         </Table>
       )}
@@ -155,8 +163,8 @@ export function Audit() {
           {words.noneHint}
         </Empty>
       )}
-      {begin > 0 && entries.length > 0 && (
-        <button type="button" disabled={busy} onClick={() => void load(session, kind, begin)}>
+      {next !== null && entries.length > 0 && (
+        <button type="button" disabled={busy} onClick={() => void load(session, kind, next)}>
           {words.earlier}
         </button>
       )}
@@ -171,7 +179,7 @@ function SandboxRow({ entry: { session, at, event } }: { entry: Entry }) {
     const times = (event.count ?? 1) > 1 ? words.times(event.count ?? 1) : "";
     return (
       <tr>
-        <td className="when">{moment(at)}</td>
+        <td className={css.texts.when}>{moment(at)}</td>
         <td>
           <Verdict word={event.allowed ? "allow" : "deny"} />
         </td>
@@ -182,72 +190,110 @@ function SandboxRow({ entry: { session, at, event } }: { entry: Entry }) {
           </code>
         </td>
         <td>{words.sandbox}</td>
-        <td className="muted">{times}</td>
+        <td className={css.texts.muted}>{times}</td>
       </tr>
     );
   }
   if (event.kind !== "sandbox.started") return null;
   return (
     <tr>
-      <td className="when">{moment(at)}</td>
+      <td className={css.texts.when}>{moment(at)}</td>
       <td />
       <td>
         <Link href={link}>{words.start}</Link> {sandboxLabel(event.state)}
       </td>
       <td>{words.runner}</td>
-      <td className="muted">
+      <td className={css.texts.muted}>
         <Marked text={sandboxDetails(event.state)} />
       </td>
     </tr>
   );
 }
 
-/** Access that was taken back. */
-function AccessRow({ session, at, text }: { session: string; at: number; text: string }) {
+/** What a program has asked of its agent, or its hook has decided. */
+function ActRow(props: { session: string; at: number; event: EventOf<"program.acted"> }) {
+  const { session, at, event } = props;
   return (
     <tr>
-      <td className="when">{moment(at)}</td>
-      <td />
+      <td className={css.texts.when}>{moment(at)}</td>
+      <td>{event.refused && <Verdict word="deny" />}</td>
       <td>
-        <Link href={`/s/${encodeURIComponent(session)}`}>{words.access}</Link>
+        <Link href={`/s/${encodeURIComponent(session)}`}>
+          {lookup(words.acts, event.act) ?? event.act}
+        </Link>{" "}
+        <code>
+          <Marked text={event.tool ? `${event.what} ${event.tool}` : event.what} code />
+        </code>
       </td>
-      <td />
-      <td>
-        <Marked text={text} />
+      <td>{event.by}</td>
+      <td className={css.texts.muted}>
+        <Marked text={event.detail ?? ""} />
       </td>
     </tr>
   );
 }
 
-function Row({ entry }: { entry: Entry }) {
+/** What a person has changed: the policy, a grant, a token, access to a session. */
+function ChangeRow(props: { session: string; at: number; event: EventOf<"noted"> }) {
+  const { session, at, event } = props;
+  return (
+    <tr>
+      <td className={css.texts.when}>{moment(at)}</td>
+      <td />
+      <td>
+        <Link href={`/s/${encodeURIComponent(session)}`}>
+          {lookup(words.changes, event.about ?? "") ?? words.access}
+        </Link>
+      </td>
+      <td>{event.by}</td>
+      <td>
+        <Marked text={event.text} />
+      </td>
+    </tr>
+  );
+}
+
+/** The decision that an answer led to: it names the call, which the answer itself does not. */
+export function decidedBy(entry: Entry, among: Entry[]): EventOf<"decided"> | undefined {
+  const { event, session } = entry;
+  if (event.kind !== "ask.answered") return undefined;
+  for (const one of among) {
+    if (one.session !== session || one.event.kind !== "decided") continue;
+    if (one.event.ask === event.ask) return one.event;
+  }
+  return undefined;
+}
+
+function Row({ entry, decided: made }: { entry: Entry; decided: EventOf<"decided"> | undefined }) {
   const { session, at, event } = entry;
-  if (event.kind === "noted") return <AccessRow session={session} at={at} text={event.text} />;
+  if (event.kind === "noted") return <ChangeRow session={session} at={at} event={event} />;
+  if (event.kind === "program.acted") return <ActRow session={session} at={at} event={event} />;
   if (event.kind === "sandbox.started" || event.kind === "sandbox.connection") {
     return <SandboxRow entry={entry} />;
   }
   const decided = event.kind === "decided";
+  const told = decided ? event : made;
+  const call = told && callOf(told.tool, told.title);
   const verdict = decided ? event.verdict : event.allowed ? "allow" : "deny";
   const why =
     decided && event.rule ? words.rule(event.rule, event.source ?? "") : decided && event.reasons;
   return (
     <tr>
-      <td className="when">{moment(at)}</td>
+      <td className={css.texts.when}>{moment(at)}</td>
       <td>
         <Verdict word={verdict} />
       </td>
       <td>
-        <Link href={`/s/${encodeURIComponent(session)}`}>
-          {decided ? event.tool : words.answer}
-        </Link>{" "}
-        {decided && (
+        <Link href={`/s/${encodeURIComponent(session)}`}>{call?.tool ?? words.answer}</Link>{" "}
+        {call?.title && (
           <code>
-            <Marked text={event.title} code />
+            <Marked text={call.title} code />
           </code>
         )}
-        {decided && event.rewritten && <span className="muted"> {words.changed}</span>}
+        {decided && event.rewritten && <span className={css.texts.muted}> {words.changed}</span>}
       </td>
       <td>{event.by}</td>
-      <td className="muted">{Array.isArray(why) ? why.join("; ") : why}</td>
+      <td className={css.texts.muted}>{Array.isArray(why) ? why.join("; ") : why}</td>
     </tr>
   );
 }
@@ -255,10 +301,10 @@ function Row({ entry }: { entry: Entry }) {
 function Chain({ checked }: { checked: Checked }) {
   const flaws = checked.flaws ?? [];
   return (
-    <div className="note" data-tone={flaws.length ? "bad" : "good"} role="status">
+    <div className={css.note.note} data-tone={flaws.length ? "bad" : "good"} role="status">
       {flaws.length ? words.flaws(flaws.length) : `${words.good(checked.entries)} `}
       {!flaws.length && (
-        <code className="secret">
+        <code className={css.texts.secret}>
           {checked.head.position}:{checked.head.seal}
         </code>
       )}

@@ -4,6 +4,7 @@ import { get, post, put } from "../../api/http";
 import type { components } from "../../api/schema";
 import { text as catalogue } from "../../text";
 import { Confirm } from "../../ui/Confirm";
+import { css } from "../../ui/css";
 import { ErrorText } from "../../ui/ErrorText";
 import { Icon } from "../../ui/Icon";
 import { IconButton } from "../../ui/IconButton";
@@ -77,8 +78,8 @@ export function Edit({ files, onSaved }: { files: readonly string[]; onSaved: ()
     });
   return (
     <>
-      <section className="card" aria-label={words.text}>
-        <label className="field">
+      <section className={css.card.card} aria-label={words.text}>
+        <label className={css.field.field}>
           <span>{words.file}</span>
           <select value={name} onChange={(event) => setName(event.target.value)}>
             <option value={GLOBAL}>{words.forAll}</option>
@@ -89,7 +90,7 @@ export function Edit({ files, onSaved }: { files: readonly string[]; onSaved: ()
               ))}
           </select>
         </label>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.text}</span>
           <textarea
             className={styles.editor}
@@ -101,22 +102,22 @@ export function Edit({ files, onSaved }: { files: readonly string[]; onSaved: ()
           />
         </label>
         {file && (
-          <p className="muted">
+          <p className={css.texts.muted}>
             {words.path(file.path)} {!file.version && words.newFile}
           </p>
         )}
         <ErrorText error={action.error} />
         <Checked check={check} />
-        <p role="status" className="muted">
+        <p role="status" className={css.texts.muted}>
           {saved ? words.saved : changed ? words.unsaved : ""}
         </p>
-        <div className="buttons">
+        <div className={css.layout.buttons}>
           <button type="button" disabled={action.busy} onClick={() => void verify()}>
             {words.check}
           </button>
           <button
             type="button"
-            className="primary"
+            className={css.button.primary}
             disabled={action.busy || !changed || check?.good === false}
             onClick={() => void verify().then((done) => done && setConfirming(true))}
           >
@@ -124,7 +125,7 @@ export function Edit({ files, onSaved }: { files: readonly string[]; onSaved: ()
           </button>
           <button
             type="button"
-            className="ghost"
+            className={css.button.ghost}
             disabled={action.busy}
             onClick={() => void load()}
           >
@@ -147,7 +148,7 @@ export function Edit({ files, onSaved }: { files: readonly string[]; onSaved: ()
           onClose={() => setConfirming(false)}
         >
           <p>{words.confirm(name)}</p>
-          {!replayed && <p className="muted">{words.confirmUntried}</p>}
+          {!replayed && <p className={css.texts.muted}>{words.confirmUntried}</p>}
         </Confirm>
       )}
     </>
@@ -158,7 +159,7 @@ function Checked({ check }: { check: Check | undefined }) {
   if (!check) return null;
   return (
     <>
-      <div className="note" data-tone={check.good ? "good" : "bad"} role="alert">
+      <div className={css.note.note} data-tone={check.good ? "good" : "bad"} role="alert">
         {check.good && <p>{words.good(check.rules, check.examples)}</p>}
         {check.flaws.map((flaw) => (
           <p key={`${flaw.line}:${flaw.text}`}>{catalogue.policy.flaw(flaw.line, flaw.text)}</p>
@@ -196,9 +197,9 @@ function Samples({ draft }: { draft: string }) {
     setArgument("");
   };
   return (
-    <section className="card" aria-label={words.tryTitle}>
+    <section className={css.card.card} aria-label={words.tryTitle}>
       <h2>{words.tryTitle}</h2>
-      <p className="muted">{words.tryHint}</p>
+      <p className={css.texts.muted}>{words.tryHint}</p>
       <Table heads={[...words.tryHeads, ACTIONS]}>
         {samples.map((sample, index) => (
           <tr key={index}>
@@ -245,7 +246,7 @@ function Samples({ draft }: { draft: string }) {
         </button>
       </form>
       <ErrorText error={action.error} />
-      <div className="buttons">
+      <div className={css.layout.buttons}>
         <button type="button" disabled={action.busy} onClick={() => void tryAll()}>
           {words.run}
         </button>
@@ -268,10 +269,10 @@ function PastCalls(props: {
       props.onFound(await post<Replayed>("/api/policy/replay", { text: props.draft, since }));
     });
   return (
-    <section className="card" aria-label={words.pastTitle}>
+    <section className={css.card.card} aria-label={words.pastTitle}>
       <h2>{words.pastTitle}</h2>
-      <p className="muted">{words.pastHint}</p>
-      <div className="buttons">
+      <p className={css.texts.muted}>{words.pastHint}</p>
+      <div className={css.layout.buttons}>
         <Period value={days} onChange={setDays} />
         <button type="button" disabled={action.busy} onClick={() => void replay()}>
           {catalogue.policy.replay.run}

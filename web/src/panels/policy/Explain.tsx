@@ -4,6 +4,7 @@ import type { components } from "../../api/schema";
 import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
 import { text as catalogue } from "../../text";
+import { css } from "../../ui/css";
 import { ErrorText } from "../../ui/ErrorText";
 import { Marked } from "../../ui/Marked";
 import { Table } from "../../ui/Table";
@@ -30,13 +31,13 @@ export function Explain({ names }: { names: readonly string[] }) {
   };
   return (
     <>
-      <form className="card" onSubmit={explain}>
-        <div className="columns">
-          <label className="field">
+      <form className={css.card.card} onSubmit={explain}>
+        <div className={css.layout.columns}>
+          <label className={css.field.field}>
             <span>{words.tool}</span>
             <input name="tool" required defaultValue="Bash" />
           </label>
-          <label className="field">
+          <label className={css.field.field}>
             <span>{words.session}</span>
             <select name="session" defaultValue="">
               <option value="">{words.noSession}</option>
@@ -47,7 +48,7 @@ export function Explain({ names }: { names: readonly string[] }) {
               ))}
             </select>
           </label>
-          <label className="field">
+          <label className={css.field.field}>
             <span>{words.policy}</span>
             <select name="policy" defaultValue="">
               <option value="">{words.inForce}</option>
@@ -57,12 +58,17 @@ export function Explain({ names }: { names: readonly string[] }) {
             </select>
           </label>
         </div>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.argument}</span>
-          <textarea name="argument" rows={3} className="mono" placeholder={words.example} />
+          <textarea
+            name="argument"
+            rows={3}
+            className={css.texts.mono}
+            placeholder={words.example}
+          />
         </label>
-        <div className="buttons">
-          <button type="submit" className="primary" disabled={action.busy}>
+        <div className={css.layout.buttons}>
+          <button type="submit" className={css.button.primary} disabled={action.busy}>
             {words.explain}
           </button>
         </div>
@@ -75,12 +81,12 @@ export function Explain({ names }: { names: readonly string[] }) {
 
 function Explained({ found }: { found: Explanation }) {
   return (
-    <section className="card" aria-label={words.explanation}>
-      <div className="buttons">
+    <section className={css.card.card} aria-label={words.explanation}>
+      <div className={css.layout.buttons}>
         <Verdict word={found.verdict} />
         {found.rule && (
           <span>
-            {words.by(found.rule)} <span className="muted">{found.source}</span>
+            {words.by(found.rule)} <span className={css.texts.muted}>{found.source}</span>
           </span>
         )}
       </div>
@@ -90,26 +96,28 @@ function Explained({ found }: { found: Explanation }) {
           <li key={reason}>{reason}</li>
         ))}
       </ul>
-      {found.rewritten && <pre className="raw">{found.rewritten}</pre>}
+      {found.rewritten && <pre className={css.card.raw}>{found.rewritten}</pre>}
       <Table heads={Object.values(words.heads)}>
         {found.parts.map((part, index) => (
           <tr key={index}>
             <td>
-              <span className="muted">{part.kind}</span> <code>{part.what}</code>
-              {part.why && <p className="muted">{part.why}</p>}
+              <span className={css.texts.muted}>{part.kind}</span> <code>{part.what}</code>
+              {part.why && <p className={css.texts.muted}>{part.why}</p>}
             </td>
             <td>
-              {part.free && <span className="muted">{words.always}</span>}
+              {part.free && <span className={css.texts.muted}>{words.always}</span>}
               {part.rules?.map((rule, at) => (
                 <p key={at}>
                   <Verdict word={rule.verdict} /> {rule.rule}{" "}
-                  <span className="muted">
+                  <span className={css.texts.muted}>
                     {rule.source}
                     {rule.sure === false && ` ${words.may}`}
                   </span>
                 </p>
               ))}
-              {!part.free && !part.rules?.length && <span className="muted">{words.noRules}</span>}
+              {!part.free && !part.rules?.length && (
+                <span className={css.texts.muted}>{words.noRules}</span>
+              )}
             </td>
           </tr>
         ))}
@@ -124,7 +132,7 @@ function Explained({ found }: { found: Explanation }) {
                   <Marked text={one.what} code />
                 </code>
                 {one.start != null && (
-                  <span className="muted"> {words.atCharacter(one.start + 1)}</span>
+                  <span className={css.texts.muted}> {words.atCharacter(one.start + 1)}</span>
                 )}
                 : {one.why}
               </li>

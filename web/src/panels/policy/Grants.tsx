@@ -4,6 +4,7 @@ import { get, remove } from "../../api/http";
 import type { components } from "../../api/schema";
 import { useRights } from "../../state/store";
 import { text as catalogue } from "../../text";
+import { css } from "../../ui/css";
 import { Empty } from "../../ui/Empty";
 import { ErrorText } from "../../ui/ErrorText";
 import { moment } from "../../ui/format";
@@ -30,10 +31,10 @@ export function Grants(props: {
     if (await action.run(() => remove(path))) props.reload();
   };
   return (
-    <section className="card" aria-label={words.title}>
+    <section className={css.card.card} aria-label={words.title}>
       <h2>{words.title}</h2>
       <ErrorText error={props.flaw || action.error} />
-      {!props.grants.length && <p className="muted">{words.none}</p>}
+      {!props.grants.length && <p className={css.texts.muted}>{words.none}</p>}
       {props.grants.length > 0 && (
         <Table heads={[...Object.values(words.heads), ACTIONS]}>
           {props.grants.map((grant) => (
@@ -78,10 +79,10 @@ export function Suggestions() {
     <>
       <ErrorText error={found.error} />
       {suggestions.map((one) => (
-        <section key={one.toml} className="card">
+        <section key={one.toml} className={css.card.card}>
           <p>{one.means}</p>
-          <pre className="raw">{one.toml}</pre>
-          <p className="muted">
+          <pre className={css.card.raw}>{one.toml}</pre>
+          <p className={css.texts.muted}>
             {catalogue.policy.suggestions.history(
               one.allowed,
               one.denied,
@@ -90,9 +91,13 @@ export function Suggestions() {
               moment(one.last),
             )}
           </p>
-          <p className="muted">{catalogue.policy.suggestions.examples(one.examples.join(" · "))}</p>
+          <p className={css.texts.muted}>
+            {catalogue.policy.suggestions.examples(one.examples.join(" · "))}
+          </p>
           {one.admits.length > 0 && (
-            <p className="muted">{catalogue.policy.suggestions.admits(one.admits.join(" · "))}</p>
+            <p className={css.texts.muted}>
+              {catalogue.policy.suggestions.admits(one.admits.join(" · "))}
+            </p>
           )}
         </section>
       ))}

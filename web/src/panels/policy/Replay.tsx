@@ -2,6 +2,7 @@ import { type FormEvent, useState } from "react";
 import { post } from "../../api/http";
 import type { components } from "../../api/schema";
 import { text as catalogue } from "../../text";
+import { css } from "../../ui/css";
 import { ErrorText } from "../../ui/ErrorText";
 import { moment } from "../../ui/format";
 import { Marked } from "../../ui/Marked";
@@ -36,21 +37,21 @@ export function Replay() {
   };
   return (
     <>
-      <form className="card" onSubmit={replay}>
-        <label className="field">
+      <form className={css.card.card} onSubmit={replay}>
+        <label className={css.field.field}>
           <span>{words.policy}</span>
-          <textarea name="text" rows={10} required className="mono" spellCheck={false} />
+          <textarea name="text" rows={10} required className={css.texts.mono} spellCheck={false} />
         </label>
-        <div className="buttons">
+        <div className={css.layout.buttons}>
           <Period value={days} onChange={setDays} />
-          <button type="submit" className="primary" disabled={action.busy}>
+          <button type="submit" className={css.button.primary} disabled={action.busy}>
             {words.run}
           </button>
         </div>
       </form>
       <ErrorText error={action.error} />
       {check && !check.good && (
-        <div className="note" data-tone="bad" role="alert">
+        <div className={css.note.note} data-tone="bad" role="alert">
           {check.flaws.map((flaw) => (
             <p key={`${flaw.line}:${flaw.text}`}>{catalogue.policy.flaw(flaw.line, flaw.text)}</p>
           ))}
@@ -58,7 +59,7 @@ export function Replay() {
       )}
       <Warnings warnings={check?.warnings} />
       {result && (
-        <section className="card" aria-label={words.result}>
+        <section className={css.card.card} aria-label={words.result}>
           <ReplayResult result={result} />
         </section>
       )}
@@ -86,7 +87,7 @@ export function ReplayResult({ result }: { result: Result }) {
   return (
     <>
       <h3>{words.calls(result.calls, result.same)}</h3>
-      {result.truncated && <p className="muted">{words.truncated}</p>}
+      {result.truncated && <p className={css.texts.muted}>{words.truncated}</p>}
       <ul className={styles.reasons}>
         {Object.entries(result.counts).map(([change, count]) => (
           <li key={change}>{words.change(count, change)}</li>
@@ -96,7 +97,7 @@ export function ReplayResult({ result }: { result: Result }) {
         <Table heads={words.heads}>
           {result.changes.slice(0, 500).map((change, index) => (
             <tr key={index}>
-              <td className="when">{moment(change.at)}</td>
+              <td className={css.texts.when}>{moment(change.at)}</td>
               <td>
                 {change.tool}{" "}
                 <code>
@@ -104,10 +105,10 @@ export function ReplayResult({ result }: { result: Result }) {
                 </code>
               </td>
               <td>
-                {change.then} <span className="muted">{words.by(change.by)}</span>
+                {change.then} <span className={css.texts.muted}>{words.by(change.by)}</span>
               </td>
               <td>{change.now}</td>
-              <td className="muted">{change.reasons?.join("; ")}</td>
+              <td className={css.texts.muted}>{change.reasons?.join("; ")}</td>
             </tr>
           ))}
         </Table>

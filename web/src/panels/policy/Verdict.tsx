@@ -1,5 +1,6 @@
 import { lookup } from "../../state/lookup";
 import { text } from "../../text";
+import { css } from "../../ui/css";
 import styles from "./policy.module.css";
 
 const TONES: Record<string, string> = { allow: "good", deny: "bad", ask: "wait" };
@@ -7,8 +8,11 @@ const TONES: Record<string, string> = { allow: "good", deny: "bad", ask: "wait" 
 /** A decision, in colour and in a word. */
 export function Verdict({ word }: { word: string }) {
   return (
-    <span className={`badge ${styles.verdict}`} data-tone={lookup(TONES, word) ?? "idle"}>
-      <span className="dot" aria-hidden="true" />
+    <span
+      className={`${css.badge.badge} ${styles.verdict}`}
+      data-tone={lookup(TONES, word) ?? "idle"}
+    >
+      <span className={css.badge.dot} aria-hidden="true" />
       {lookup(text.policy.verdicts, word) ?? word}
     </span>
   );

@@ -6,8 +6,9 @@ import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
 import { text } from "../../text";
 import { Confirm } from "../../ui/Confirm";
+import { css } from "../../ui/css";
 import { ErrorText } from "../../ui/ErrorText";
-import { moment } from "../../ui/format";
+import { day, moment } from "../../ui/format";
 import { ACTIONS, RevokeButton, Table } from "../../ui/Table";
 import { useAction } from "../../ui/useAction";
 import { useQuery } from "../../ui/useQuery";
@@ -29,7 +30,7 @@ export function Tokens() {
   };
   const grants = (found.value?.tokens ?? []).filter((one) => one.kind !== "share");
   return (
-    <section className="card">
+    <section className={css.card.card}>
       <h2>{words.access}</h2>
       <ErrorText error={found.error || action.error} />
       <Table heads={[...Object.values(words.heads), ACTIONS]}>
@@ -38,7 +39,9 @@ export function Tokens() {
             <td>{grant.name}</td>
             <td>{grant.role}</td>
             <td>{grant.own ? words.thisBrowser : grant.label || grant.kind}</td>
-            <td>{grant.expires ? moment(grant.expires * 1000) : words.never}</td>
+            <td title={grant.expires ? moment(grant.expires * 1000) : undefined}>
+              {grant.expires ? day(grant.expires * 1000) : words.never}
+            </td>
             <td>
               {!grant.own && (
                 <RevokeButton
@@ -51,7 +54,7 @@ export function Tokens() {
         ))}
       </Table>
       <form
-        className="buttons"
+        className={css.layout.buttons}
         onSubmit={(event) => {
           event.preventDefault();
           const form = new FormData(event.currentTarget);
@@ -73,10 +76,13 @@ export function Tokens() {
         </select>
         <button type="submit">{words.createToken}</button>
       </form>
-      <p className="muted">{words.programHint}</p>
+      <p className={css.texts.muted}>{words.programHint}</p>
       {created && (
         <p role="status">
-          {words.copyNow} <code className="secret">{created}</code>
+          {words.copyNow}{" "}
+          <code className={css.texts.secret} data-secret="">
+            {created}
+          </code>
         </p>
       )}
       {revoking && (
@@ -105,9 +111,9 @@ export function Shares() {
   };
   const shares = found.value?.shares ?? [];
   return (
-    <section className="card">
+    <section className={css.card.card}>
       <h2>{words.links}</h2>
-      <p className="muted">{words.linksHint}</p>
+      <p className={css.texts.muted}>{words.linksHint}</p>
       <ErrorText error={found.error || action.error} />
       {shares.length > 0 ? (
         <Table heads={[words.heads.name, words.session, words.heads.expires, ACTIONS]}>
@@ -133,7 +139,7 @@ export function Shares() {
           })}
         </Table>
       ) : (
-        !found.loading && <p className="muted">{words.noLinks}</p>
+        !found.loading && <p className={css.texts.muted}>{words.noLinks}</p>
       )}
     </section>
   );

@@ -1,20 +1,11 @@
-import { useState } from "react";
 import { text } from "../../text";
+import { useCopy } from "../../ui/useCopy";
 
-/** Copies a text. A page over plain http has no clipboard: then the text is there to be selected. */
+/** Copies a text, which is also there to be selected. */
 export function CopyButton({ of, label }: { of: string; label: string }) {
-  const [copied, setCopied] = useState(false);
-  if (!navigator.clipboard) return null;
+  const [copied, copy] = useCopy();
   return (
-    <button
-      type="button"
-      onClick={() =>
-        void navigator.clipboard.writeText(of).then(
-          () => setCopied(true),
-          () => undefined,
-        )
-      }
-    >
+    <button type="button" onClick={() => copy(of)}>
       {copied ? text.settings.copied : label}
     </button>
   );

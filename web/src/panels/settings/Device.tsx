@@ -2,6 +2,7 @@ import { type FormEvent, useState } from "react";
 import { post } from "../../api/http";
 import type { components } from "../../api/schema";
 import { text } from "../../text";
+import { css } from "../../ui/css";
 import { ErrorText } from "../../ui/ErrorText";
 import { useAction } from "../../ui/useAction";
 import { useNow } from "../../ui/useNow";
@@ -33,11 +34,11 @@ export function Device() {
   };
   const link = made?.links[chosen];
   return (
-    <section className="card" aria-labelledby="device">
+    <section className={css.card.card} aria-labelledby="device">
       <h2 id="device">{words.device}</h2>
-      <p className="muted">{words.deviceHint}</p>
+      <p className={css.texts.muted}>{words.deviceHint}</p>
       <form className={styles.row} onSubmit={make}>
-        <label className="field">
+        <label className={css.field.field}>
           <span>{words.deviceFor}</span>
           <input
             value={name}
@@ -47,7 +48,7 @@ export function Device() {
           />
         </label>
         {name.trim() && (
-          <label className="field">
+          <label className={css.field.field}>
             <span>{words.deviceRole}</span>
             <select value={role} onChange={(event) => setRole(event.target.value)}>
               {ROLES.map((one) => (
@@ -67,7 +68,7 @@ export function Device() {
           <div>
             <p>{words.scan}</p>
             {made.links.length > 1 && (
-              <label className="field">
+              <label className={css.field.field}>
                 <span>{words.address}</span>
                 <select value={chosen} onChange={(event) => setChosen(Number(event.target.value))}>
                   {made.links.map((one, index) => (
@@ -79,10 +80,12 @@ export function Device() {
               </label>
             )}
             <p>
-              <code className="secret">{link.link}</code>
+              <code className={css.texts.secret} data-secret="">
+                {link.link}
+              </code>
             </p>
             {LOCAL.test(link.address) && (
-              <p className="note" data-tone="warn">
+              <p className={css.note.note} data-tone="warn">
                 {words.onlyHere}
               </p>
             )}

@@ -2,6 +2,7 @@ import { useCallback } from "react";
 import { get } from "../../api/http";
 import type { components } from "../../api/schema";
 import { text } from "../../text";
+import { css } from "../../ui/css";
 import { ErrorText } from "../../ui/ErrorText";
 import { useQuery } from "../../ui/useQuery";
 import { type Note, pageNote, wayNotes } from "./encryption";
@@ -21,7 +22,7 @@ export function Encryption() {
   const found = useQuery(useCallback(() => get<Hub>("/api/hub"), []));
   const https = found.value?.reach?.https;
   return (
-    <section className="card" aria-labelledby="encryption">
+    <section className={css.card.card} aria-labelledby="encryption">
       <h2 id="encryption">{words.encryption}</h2>
       <Notes of={[pageNote(location.protocol, location.hostname)]} />
       <ErrorText error={found.error} />

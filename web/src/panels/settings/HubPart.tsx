@@ -3,6 +3,7 @@ import { get } from "../../api/http";
 import type { components } from "../../api/schema";
 import { useAppState } from "../../state/store";
 import { text } from "../../text";
+import { css } from "../../ui/css";
 import { ErrorText } from "../../ui/ErrorText";
 import { useAction } from "../../ui/useAction";
 import { useQuery } from "../../ui/useQuery";
@@ -30,12 +31,12 @@ export function HubPart() {
       setFindings((await get<Schemas["FindingList"]>("/api/hub/findings")).findings),
     );
   return (
-    <section className="card" aria-labelledby="hub">
+    <section className={css.card.card} aria-labelledby="hub">
       <h2 id="hub">{words.hub}</h2>
       <ErrorText error={about.error || action.error} />
       {about.value && <p>{words.version(about.value.version)}</p>}
       {owner && (
-        <div className="buttons">
+        <div className={css.layout.buttons}>
           <button type="button" disabled={action.busy} onClick={look}>
             {action.busy ? words.checking : words.runDoctor}
           </button>
@@ -46,7 +47,7 @@ export function HubPart() {
           {findings.map((one) => (
             <li key={`${one.topic} ${one.text}`} data-tone={TONES[one.level]}>
               <strong>{one.topic}</strong> · {words.levels[one.level] ?? one.level} · {one.text}
-              {one.advice && <p className="muted">{one.advice}</p>}
+              {one.advice && <p className={css.texts.muted}>{one.advice}</p>}
             </li>
           ))}
         </ul>

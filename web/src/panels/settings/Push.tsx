@@ -2,6 +2,7 @@ import { useState } from "react";
 import { errorText } from "../../api/http";
 import { useAppState } from "../../state/store";
 import { text } from "../../text";
+import { css } from "../../ui/css";
 import { isEnabled, type Preference, setPreference } from "../../ui/preferences";
 import {
   choosePushButtons,
@@ -28,7 +29,7 @@ export function Push() {
         />
       ))}
       {pushes && <Kinds />}
-      {!window.isSecureContext && <p className="muted">{words.insecurePush}</p>}
+      {!window.isSecureContext && <p className={css.texts.muted}>{words.insecurePush}</p>}
     </>
   );
 }
@@ -45,7 +46,7 @@ function PreferenceSwitch(props: {
     props.onChange?.(enabled);
   };
   return (
-    <label className="option">
+    <label className={css.field.option}>
       <input
         type="checkbox"
         checked={on}
@@ -63,7 +64,7 @@ function PreferenceSwitch(props: {
           );
         }}
       />{" "}
-      {words.preferences[preference]} <span className="error">{error}</span>
+      {words.preferences[preference]} <span className={css.texts.error}>{error}</span>
     </label>
   );
 }
@@ -86,7 +87,7 @@ function Kinds() {
     <fieldset className={styles.kinds}>
       <legend>{words.pushOf}</legend>
       {PUSH_KINDS.map((kind) => (
-        <label key={kind} className="option">
+        <label key={kind} className={css.field.option}>
           <input
             type="checkbox"
             checked={kinds.includes(kind)}
@@ -97,7 +98,7 @@ function Kinds() {
       ))}
       {maySteer && (
         <>
-          <label className="option">
+          <label className={css.field.option}>
             <input
               type="checkbox"
               checked={buttons}
@@ -105,10 +106,10 @@ function Kinds() {
             />{" "}
             {words.buttons}
           </label>
-          <p className="muted">{words.buttonsHint}</p>
+          <p className={css.texts.muted}>{words.buttonsHint}</p>
         </>
       )}
-      <span className="error" role="alert">
+      <span className={css.texts.error} role="alert">
         {error}
       </span>
     </fieldset>

@@ -2,6 +2,7 @@ import { type FormEvent, useContext, useState } from "react";
 import type { Session } from "../../api/types";
 import { store, useAppState, useRights } from "../../state/store";
 import { text } from "../../text";
+import { css } from "../../ui/css";
 import { Dialog } from "../../ui/Dialog";
 import { ErrorText } from "../../ui/ErrorText";
 import { cost, tokens } from "../../ui/format";
@@ -59,11 +60,13 @@ export function BudgetForm({ session, onDone }: { session: Session; onDone: () =
   };
   return (
     <form className={styles.form} onSubmit={submit}>
-      <p className="muted">{text.session.budget.spent(cost(session.cost_usd), session.tokens)}</p>
+      <p className={css.texts.muted}>
+        {text.session.budget.spent(cost(session.cost_usd), tokens(session.tokens))}
+      </p>
       {BUDGET_NAMES.map((name) => {
         const limit = session.spec.budget?.[name];
         return (
-          <label key={name} className="field">
+          <label key={name} className={css.field.field}>
             <span>
               {LABELS[name]}
               {limit && spent[name] >= limit ? ` (${text.session.budget.reached})` : ""}
@@ -79,10 +82,10 @@ export function BudgetForm({ session, onDone }: { session: Session; onDone: () =
           </label>
         );
       })}
-      {!manage && <p className="muted">{text.session.head.noRight}</p>}
+      {!manage && <p className={css.texts.muted}>{text.session.head.noRight}</p>}
       {manage && (
-        <div className="buttons">
-          <button type="submit" className="primary" disabled={action.busy}>
+        <div className={css.layout.buttons}>
+          <button type="submit" className={css.button.primary} disabled={action.busy}>
             {text.session.budget.save}
           </button>
           {session.budgets.length > 0 && (
@@ -111,7 +114,7 @@ export function BudgetButton() {
   return (
     <>
       {" "}
-      <button type="button" className="small" onClick={() => setOpen(true)}>
+      <button type="button" className={css.button.small} onClick={() => setOpen(true)}>
         {text.story.raiseBudget}
       </button>
       {open && (

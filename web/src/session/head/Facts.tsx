@@ -20,7 +20,9 @@ import { folderOf } from "../../state/sessions";
 import { store, useRights } from "../../state/store";
 import { starterOf } from "../../state/trees";
 import { text } from "../../text";
+import { css } from "../../ui/css";
 import { ErrorText } from "../../ui/ErrorText";
+import { tokens } from "../../ui/format";
 import { Icon } from "../../ui/Icon";
 import { Marked } from "../../ui/Marked";
 import { Menu, MenuChoices } from "../../ui/Menu";
@@ -31,6 +33,7 @@ import { tightest } from "./budgets";
 import styles from "./head.module.css";
 import { Starter } from "./Starter";
 import { effortsOf, modelName, modesOf } from "./switching";
+import { useBranch } from "./useBranch";
 
 export interface Fact {
   name: string;
@@ -64,7 +67,7 @@ export function useFacts(session: Session, openPanel: (name: string) => void): F
       node: (
         <Chip
           icon={ChartPie}
-          label={`${head.context}: ${contextText(used, window)} (${head.contextOf(used, window)})`}
+          label={`${head.context}: ${contextText(used, window)} (${tokensText(used, window)})`}
           share={window ? used / window : undefined}
           onClick={() => openPanel("context")}
         >
@@ -105,8 +108,12 @@ export function useFacts(session: Session, openPanel: (name: string) => void): F
   return facts;
 }
 
+function tokensText(used: number, window: number | null): string {
+  return text.session.head.contextOf(tokens(used), window ? tokens(window) : "");
+}
+
 function contextText(used: number, window: number | null): string {
-  if (!window) return text.session.head.contextOf(used, window);
+  if (!window) return tokensText(used, window);
   return `${Math.round((100 * used) / window)} %`;
 }
 
@@ -159,10 +166,11 @@ function Chip(props: {
 function Place({ session, openPanel }: { session: Session; openPanel: (name: string) => void }) {
   const { head } = text.session;
   const folder = folderOf(session);
-  const { project, worktree } = session.spec;
+  const { project } = session.spec;
+  const branch = useBranch(session);
   const last = folder.split("/").filter(Boolean).at(-1) ?? folder;
   const name = project ?? last;
-  const shown = worktree ? `${name} ⎇ ${worktree}` : name;
+  const shown = branch ? `${name} ⎇ ${branch}` : name;
   return (
     <Popover
       label={`${head.place}: ${shown}`}
@@ -176,13 +184,13 @@ function Place({ session, openPanel }: { session: Session; openPanel: (name: str
     >
       {(close) => (
         <div className={styles.lines}>
-          <p className="path">
+          <p className={css.texts.path}>
             <Marked text={folder} code />
           </p>
           {project && <p>{head.project(project)}</p>}
-          {worktree && <p>{head.branch(worktree)}</p>}
+          {branch && <p>{head.branch(branch)}</p>}
           {session.version && <p>{head.version(session.version)}</p>}
-          <div className="buttons">
+          <div className={css.layout.buttons}>
             <button
               type="button"
               onClick={() => {
@@ -254,7 +262,7 @@ function SwitchMenu(props: {
         triggerClass={styles.chip ?? ""}
         trigger={content}
       >
-        <p className="muted">{manage ? head.notRunning : head.noRight}</p>
+        <p className={css.texts.muted}>{manage ? head.notRunning : head.noRight}</p>
       </Popover>
     );
   }
@@ -407,7 +415,7 @@ function Sandbox({ session }: { session: Session }) {
     <Popover
       label={sandboxLabel(session.sandbox)}
       title={head.sandboxTitle}
-      triggerClass={`${styles.chip ?? ""} session-header-shield`}
+      triggerClass={styles.chip ?? ""}
       trigger={
         <ChipContent icon={off ? ShieldOff : ShieldCheck}>
           {sandboxLabel(session.sandbox)}
@@ -417,7 +425,7 @@ function Sandbox({ session }: { session: Session }) {
       <p>
         <Marked text={sandboxDetails(session.sandbox)} />
       </p>
-      <p className="muted">{head.sandboxNext}</p>
+      <p className={css.texts.muted}>{head.sandboxNext}</p>
       <Link href="/policy">{head.policy}</Link>
     </Popover>
   );

@@ -62,6 +62,8 @@ export const asks = {
     questions: "has a question",
     elicitation: "needs input",
   },
+  untitledPlan: "Plan",
+  untitledQuestion: "Question",
   question: (title: string) => `Question: ${title}`,
   endedBefore:
     "The agent ended before anybody answered. You can still answer: the session resumes with your answer.",
@@ -211,5 +213,6 @@ export const asks = {
     undo: "Time to undo an answer by key, a lasting grant or an approved plan",
     seconds: (count: number) => `${count} s`,
     none: "none",
+    typed: "Nothing was answered: that looked like typed text.",
   },
 };

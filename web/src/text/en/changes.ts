@@ -1,5 +1,5 @@
 /** Texts of the web app: changes of files, review, commit, push, files. */
-import { plural } from "../../ui/format";
+import { plural } from "./numbers";
 
 export const changes = {
   title: "Changes",
@@ -61,6 +61,7 @@ export const changes = {
   showUp: "Show 20 above",
   showAll: "Show all",
   noNewline: "No newline at the end of the file",
+  line: (line: number) => `Line ${line}`,
   comment: (line: number) => `Comment on line ${line}`,
   commentOld: (line: number) => `Comment on old line ${line}`,
   commentField: "Your comment",

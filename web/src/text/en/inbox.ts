@@ -5,6 +5,7 @@ const calls = (count: number): string => (count === 1 ? "1 call" : `${count} cal
 export const inbox = {
   title: "Waiting for you",
   heading: (count: number) => `Waiting for you · ${count}`,
+  toSessions: (count: number) => (count === 1 ? "To the session" : `To the ${count} sessions`),
   select: (title: string) => `Select ${title}`,
   answerSelected: "Answer the selected calls",
   selected: (count: number) => `${calls(count)} selected`,

@@ -6,9 +6,15 @@ export const machines = {
   notConnected: "not connected",
   agents: (count: number) => (count === 1 ? "1 agent" : `${count} agents`),
   runner: (version: string) => `runner ${version}`,
-  free: (megabytes: number) => `${megabytes} MB free`,
+  free: (size: string) => `${size} free`,
   load: (load: string) => `load ${load}`,
   since: (when: string) => `since ${when}`,
+  alarms: {
+    other_configuration: (hub: string) =>
+      `The hub at ${hub} has another quarterdeck.toml. Make the files alike.`,
+    other_policy: (hub: string) =>
+      `The hub at ${hub} has another policy.toml. Make the files alike.`,
+  },
   none: "No runner is connected yet",
   noneHint: "The hub starts the local one automatically.",
   add: "To add a machine, run",

@@ -9,5 +9,9 @@ export const markdown = {
   showSource: "Show source",
   showDiagram: "Show diagram",
   drawing: "Drawing the diagram …",
+  noDiagram: "it is no diagram",
+  tooSlow: "it took too long",
+  tooLarge: "it is too large",
+  noPicture: "it is no picture",
   diagramFailed: "The diagram could not be drawn.",
 };

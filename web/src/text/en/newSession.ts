@@ -1,4 +1,5 @@
 /** Texts of the web app: starting, continuing and comparing sessions. */
+import { plural } from "./numbers";
 
 export const newSession = {
   title: "New session",
@@ -64,8 +65,7 @@ export const newSession = {
   allowedFolders: "Allowed folders",
   noFolders: "No subfolders.",
   git: "git",
-  typePath: (more: string) => `${more}; type the path.`,
-  moreFolder: "more folder",
+  typePath: (more: number) => `${plural(more, "more folder")}; type the path.`,
 
   // continue
   diskHint:
@@ -76,15 +76,15 @@ export const newSession = {
   importIt: "Import",
   continueIt: "Continue",
   importAll: "Import all",
-  imported: (count: string) => `${count} imported.`,
+  imported: (count: number) => `${plural(count, "session")} imported.`,
   moreOnDisk: "There are older ones. They can be imported with “quarterdeck import”.",
   noDirectory: "Its folder is unknown.",
   conversations: "Conversations on disk",
 
   // compare
   compare: "Compare sessions",
-  compareEmpty:
-    "Choose sessions to compare: start several at once, or add their ids to the address.",
+  chooseSessions: "Choose sessions to compare",
+  compareChanges: "Compare their changes, file by file",
   missing: "This session does not exist, or was deleted.",
   branch: "Branch",
   cost: "Cost",
@@ -92,7 +92,8 @@ export const newSession = {
   turns: "Turns",
   time: "Time",
   changes: "Changes",
-  files: "file",
+  changed: (files: number, added: number, removed: number) =>
+    `${plural(files, "file")} · +${added} −${removed}`,
   noChanges: "none",
   noRepository: "not known",
   lastAnswer: "Last answer",

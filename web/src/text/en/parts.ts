@@ -1,11 +1,14 @@
 /** Texts of the web app: small parts of a session that several pages use. */
 
-const count = (number: number, one: string): string =>
-  number === 1 ? `1 ${one}` : `${number} ${one}s`;
+import { plural as count } from "./numbers";
 
 export const parts = {
   plainCode: "text",
   showMoreLines: (lines: number) => `Show more: ${count(lines, "line")} left`,
+  atLine: (line: number) => `line ${line}`,
+  unchangedLines: (lines: number) => count(lines, "unchanged line"),
+  emptyLines: (lines: number) => `· ${count(lines, "empty line")} ·`,
+  blanks: (blanks: number) => `· ${count(blanks, "blank")} ·`,
   entry: "entry",
   event: "event",
   conversation: "conversation",
@@ -14,6 +17,10 @@ export const parts = {
   escape: "Esc",
   pair: (code: string) => `/pair ${code}`,
   refusal: {
+    verbs: { write: "to write", read: "to read", connect: "to connect to" } as Record<
+      string,
+      string
+    >,
     refused: (verb: string) => `The sandbox refused ${verb}`,
     allowed: "Allowed from the next start of the agent: stop and resume the session.",
     allow: "Allow next time",

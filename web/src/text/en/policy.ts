@@ -84,6 +84,8 @@ export const policy = {
       all: "all entries",
       denied: "denied",
       people: "answered by people",
+      changes: "changes by people",
+      programs: "acts of programs",
       sandbox: "sandbox",
       refused: "refused by the sandbox",
     },
@@ -98,6 +100,18 @@ export const policy = {
     start: "start",
     runner: "runner",
     access: "access",
+    /** What a program has done. */
+    acts: { request: "request", hook: "hook" },
+    /** What a person has changed. */
+    changes: {
+      policy: "policy",
+      grant: "grant",
+      token: "token",
+      login: "login link",
+      link: "read-only link",
+      schedule: "schedule",
+      template: "template",
+    },
     answer: "answer",
     changed: "(changed)",
     rule: (rule: string, source: string) => `${rule} (${source})`,

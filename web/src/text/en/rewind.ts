@@ -1,5 +1,5 @@
 /** Texts of the web app: going back to a prompt, forks, checkpoints, comparing forks. */
-import { plural } from "../../ui/format";
+import { plural } from "./numbers";
 
 export const rewind = {
   actions: "What to do with this prompt",
@@ -45,6 +45,19 @@ export const rewind = {
   alsoFiles: "Put the files back, too",
   send: "Send",
 
+  own: "Branch off in a worktree …",
+  ownHint: "a new session with its own copy of the files",
+  ownTitle: "Branch off in a worktree",
+  ownText:
+    "The fork works on its own copy of the files, on a new branch. This session and the fork do not disturb each other, and their changes can be compared.",
+  ownBranch: "New branch",
+  ownBegin: "Fork",
+  ownOpen: (count: number) =>
+    count === 0
+      ? "It begins with the last commit: nothing is uncommitted here."
+      : `It begins with the files as they are now, also with ${count === 1 ? "the one change" : `the ${count} changes`} not committed yet.`,
+  ownNoGit: "This folder is not a git repository: a fork can only share it.",
+
   checkpoints: "Checkpoints",
   checkpointsHint: "Each prompt is a point to go back to, newest first.",
   none: "No prompt was sent from here yet.",
@@ -55,7 +68,7 @@ export const rewind = {
   noForks: "This session has no forks.",
   forkOf: "Fork of",
   compare: "Compare",
-  compareTitle: "Compare forks",
+  compareTitle: "Compare changes",
   comparedWith: (name: string) => `Compare with ${name}`,
   sameFolder:
     "Both sessions work in the same folder: they have the same changes. Forks with worktrees of their own differ.",

@@ -1,5 +1,5 @@
 /** Texts of the web app: the page of a session, its head and its panels. */
-import { plural, tokens } from "../../ui/format";
+import { plural } from "./numbers";
 
 export const session = {
   loading: "Loading …",
@@ -16,11 +16,30 @@ export const session = {
   more: "More",
   rename: "Rename",
   fork: "Fork",
+  compare: "Compare with …",
   archive: "Archive",
   unarchive: "Unarchive",
   delete: "Delete …",
+  deleteTitle: "Delete this session?",
+  deleteNow: "Delete",
+  deleteText: (name: string) =>
+    `“${name}” and its whole history are removed. This cannot be undone.`,
   panels: "Panels",
   details: "Session details",
+
+  move: {
+    open: "Resume on another machine …",
+    title: "Resume on another machine",
+    hint: "The conversation continues from the transcript in the journal.",
+    away: "The agent's machine is away. If it comes back, its agent is ended.",
+    machine: "Machine",
+    directory: "Folder on that machine",
+    branch: (name: string) =>
+      `It works in a worktree on the branch ${name}. Work that was not pushed stays behind.`,
+    none: "No other machine is connected.",
+    go: "Resume there",
+    going: "Sending the transcript …",
+  },
 
   head: {
     place: "Folder",
@@ -38,8 +57,8 @@ export const session = {
     notRunning: "The agent is not running. Resume the session to change this.",
     noRight: "You have no right to change this.",
     context: "Context",
-    contextOf: (used: number, window: number | null) =>
-      window ? `${tokens(used)} of ${tokens(window)} tokens` : `${tokens(used)} tokens`,
+    contextOf: (used: string, window: string) =>
+      window ? `${used} of ${window} tokens` : `${used} tokens`,
     budget: "Budget",
     todos: "To-dos",
     startedBy: "Started by",
@@ -84,7 +103,7 @@ export const session = {
 
   budget: {
     title: "Budget of this session",
-    spent: (usd: string, count: number) => `${usd} · ${tokens(count)} tokens so far`,
+    spent: (usd: string, count: string) => `${usd} · ${count} tokens so far`,
     sessionUsd: "Session, in US dollars",
     sessionTokens: "Session, in tokens",
     runUsd: "Each start of the agent, in US dollars",
@@ -98,7 +117,7 @@ export const session = {
   context: {
     title: "Context",
     refresh: "Refresh",
-    sum: (used: number, most: number) => `${tokens(used)} of ${tokens(most)} tokens`,
+    sum: (used: string, most: string) => `${used} of ${most} tokens`,
     picture: "What fills the context; the table has the numbers",
   },
   tasks: {
@@ -155,6 +174,7 @@ export const session = {
     mcp: "MCP",
     raw: "Raw",
   },
+  rawEvents: "Raw events",
   panelsLabel: "Session panels",
   closePanel: "Close panel",
 };

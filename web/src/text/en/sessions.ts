@@ -1,6 +1,7 @@
 /** Texts of the web app: the list of sessions, and the tabs. */
 
 export const sessions = {
+  pinned: "Pinned",
   sessions: "Sessions",
   all: "All sessions",
   create: "New session",
@@ -24,6 +25,7 @@ export const sessions = {
     settings: "Settings",
     keys: "Keys",
   },
+  fork: "fork",
   queued: (count: number) => `${count} queued`,
   members: (count: number) => (count === 1 ? "1 session" : `${count} sessions`),
   unread: "(unread)",

@@ -16,6 +16,7 @@ export const states = {
     ended: "ended",
   },
   budgetSpent: "budget spent",
+  notStarted: "did not start",
   interrupted: "interrupted",
   failed: "failed",
   billing: "failed: billing",

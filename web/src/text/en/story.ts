@@ -1,5 +1,5 @@
 /** Texts of the web app: the story of a session. */
-import { duration, plural, tokens } from "../../ui/format";
+import { plural } from "./numbers";
 
 export const story = {
   empty: "No messages yet. Write a prompt below.",
@@ -12,6 +12,7 @@ export const story = {
   cancelled: "cancelled",
   promptPicture: "attached to the prompt",
   resultPicture: "tool result",
+  pictureMissing: "This picture cannot be loaded.",
   thinking: "Thinking",
   thinkingNow: "Thinking …",
   copy: "Copy",
@@ -22,12 +23,31 @@ export const story = {
   showLess: "Show less",
   outputOf: (command: string) => (command ? `Output of ${command}` : "Claude Code"),
   causeLabel: "Nobody prompted this turn:",
+  causes: {
+    wakeUps: {
+      loop_wakeup: "A wake-up of the agent's loop.",
+      schedule_wakeup: "A wake-up that the agent scheduled.",
+    },
+    channel: (name: string) => `A message from the channel ${name || "without a name"}.`,
+    notifications: {
+      "scheduled-trigger": "A scheduled time",
+      "peer-send-message": "A message of another session",
+      "session-inbox": "A message for this session",
+      "projects-relay": "A message for this project",
+    },
+    task: "A background task",
+    origins: {
+      coordinator: "The coordinator of the agent's team.",
+      "auto-continuation": "Claude Code continued by itself.",
+      observer: "An observer of the session.",
+    },
+  },
   countdown: (words: string, left: string) => `${words} in ${left}.`,
   raiseBudget: "Raise the budget …",
 
   done: "done",
-  waitedForYou: (ms: number) => `${duration(ms)} waiting for answers`,
-  tokens: (count: number) => `${tokens(count)} tokens`,
+  waitedForYou: (time: string) => `${time} waiting for answers`,
+  tokens: (count: string) => `${count} tokens`,
   outcomes: {
     error_during_execution: "interrupted or failed",
     error_max_turns: "turn limit reached",
@@ -50,10 +70,15 @@ export const story = {
   subagent: (steps: number) => `Subagent: ${plural(steps, "step")}`,
   calls: (count: number) => plural(count, "call"),
   failedCalls: (count: number) => `${count} failed`,
+  todoNumber: (id: string) => `to-do ${id}`,
   todoStatus: (status: string) => status.replace("_", " "),
 
   outputTail: (lines: number) => `last ${plural(lines, "line")}`,
   allLines: (lines: number) => `Show all ${lines} lines`,
+  wholeOutput: "Show whole output",
+  wholeOutputLabel: "Whole output",
+  moreOutput: (shown: number, size: number) =>
+    `Show more (${Math.round(shown / 1024)} of ${Math.round(size / 1024)} KB)`,
   longOutput: (size: string) =>
     size ? `Long output (${size}), stored in` : "Long output, stored in",
 
@@ -67,9 +92,55 @@ export const story = {
     starting: "Starting",
     limited: "Waiting for the rate limit",
     interrupt: "to interrupt",
-    interruptButton: "Interrupt",
-    waited: (ms: number) => `waited ${duration(ms)} for answers`,
+    waited: (time: string) => `waited ${time} for answers`,
   },
+
+  /** What happened beside the conversation. */
+  notes: {
+    unreadable: (why: string) => `Unreadable line from the CLI: ${why}`,
+    rateLimit: "The account reached its rate limit.",
+    rateLimitResets: "It resets",
+    budget: (scope: string, spent: string, limit: string) =>
+      `Budget of the ${scope} reached: ${spent} of ${limit}.`,
+    unknownProcess: "an unknown process",
+    process: (pid: number) => `process ${pid}`,
+    namedProcess: (name: string, process: string) => `${name}, ${process}`,
+    peer: (who: string, said: string) => `Another Claude session (${who}) prompted: ${said}`,
+    responds: "The agent responds again.",
+    neverAnswered: "never answered",
+    agentEnded: "the agent ended",
+    started: (version: string) => (version ? `Claude Code ${version} started` : "agent started"),
+    ended: (why: string) => `The agent ended. ${why}`,
+    linkLost: (why: string) => `${why} The agent may still be working.`,
+    linkFound: "Connection restored.",
+    linkFoundWithLoss: "Connection restored; some output was lost.",
+    worktree: (branch: string, action: string, by: string) => `${branch}: ${action} by ${by}.`,
+    doneBy: (what: string, by: string) => `${what} (${by})`,
+    renamed: (name: string, by: string) => `renamed to “${name}” by ${by}`,
+    newConversation: "New conversation",
+    retry: (why: string, attempt: number | string, most: number | string) =>
+      `The model's API failed (${why}), attempt ${attempt} of ${most}.`,
+    retrying: "Retrying",
+    unknownCount: "?",
+    compacted: "conversation compacted",
+    compactedTo: (before: number, after: number) =>
+      `conversation compacted: ${before} tokens reduced to ${after}`,
+    taskEnded: "ended",
+    task: (title: string, status: string) => `Background task “${title}”: ${status}`,
+    hookFailed: (hook: string, why: string) => `The hook ${hook} failed: ${why}`,
+    writesLost: "The CLI could not write all of the session to its disk.",
+  },
+  /** Tools whose own name says little to a person. */
+  tools: {
+    TodoWrite: "To do",
+    TaskCreate: "New to-do",
+    TaskUpdate: "To do",
+    TaskGet: "To do",
+    TaskList: "To-do list",
+    WebSearch: "Web search",
+    WebFetch: "Web page",
+    ExitPlanMode: "Plan",
+  } as Record<string, string>,
 
   find: {
     open: "Find in this session",

@@ -26,7 +26,6 @@ from quarterdeck.fronts.acp.v1.tool_calls import (
     text_content,
 )
 from quarterdeck.fronts.acp.v1.updates import META
-from quarterdeck.policy.rules import may_answer
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -38,7 +37,7 @@ from quarterdeck.protocol.commands import (
     SkipAnswer,
 )
 from quarterdeck.protocol.events import AskKind, AskOpened
-from quarterdeck.protocol.roles import Right
+from quarterdeck.protocol.roles import Right, may_answer
 from quarterdeck.protocol.shapes import Me
 from quarterdeck.wire.requests import CanUseTool, Elicitation, decode_request
 from quarterdeck.wire.tools import Question, one_line, parse_plan, parse_questions

@@ -197,6 +197,11 @@ class Translator:
                 found.append(_chunk(text, thinking=delta.thinking))
         return found
 
+    def begun_by(self, frame: Live) -> set[str]:
+        """The messages of which this is the first text that is told."""
+        told = {message for message, _ in self._live}
+        return {delta.message for delta in frame.deltas} - told - {self._broken}
+
     def miss_live(self) -> None:
         """Live text was missed: the message that is being generated is told when it is complete."""
         self._missed = True
@@ -235,9 +240,14 @@ class _Written:
         self.text = ""
 
 
+def is_of(message: str, event: ev.Event) -> bool:
+    """Whether an event may be the message with this id, or a part of it."""
+    return isinstance(event, ev.Said) and message.encode() in bytes(event.line)
+
+
 def _is_told(event: ev.Event) -> bool:
     match event:
-        case ev.Decided(by="policy", verdict="deny"):
+        case ev.Decided(by="policy", verdict="deny", caller=None):
             return True
         case ev.RunEnded(clean=clean):
             return not clean

@@ -1,4 +1,4 @@
-// Shows the OpenAPI document: operations first, then types. Nothing is loaded from elsewhere.
+// Shows the OpenAPI document: operations in their groups, then types. Nothing is loaded from elsewhere.
 function element(name, text, ...children) {
   const made = document.createElement(name);
   if (text) made.textContent = text;
@@ -28,7 +28,8 @@ function described(content) {
 function operation(path, method, said) {
   const method_ = element("span", method.toUpperCase());
   method_.className = "method";
-  const summary = element("summary", "", method_, element("code", path));
+  const about = element("span", ` ${said.summary}`);
+  const summary = element("summary", "", method_, element("code", path), about);
   const box = element("details", "", summary, element("p", said.description ?? said.summary));
   if (said.parameters?.length) {
     const rows = said.parameters.map((parameter) =>
@@ -37,6 +38,8 @@ function operation(path, method, said) {
   }
   if (said.requestBody) {
     box.append(element("h4", "Body"), element("ul", "", ...described(said.requestBody.content)));
+    const example = said.requestBody.content["application/json"]?.example;
+    if (example) box.append(element("pre", JSON.stringify(example, null, 2)));
   }
   box.append(element("h4", "Answers"));
   for (const [status, answer] of Object.entries(said.responses)) {
@@ -48,8 +51,12 @@ function operation(path, method, said) {
 async function show() {
   const spec = await (await fetch("/openapi.json")).json();
   const operations = Object.entries(spec.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, said]) => operation(path, method, said)));
-  document.getElementById("operations").replaceChildren(...operations);
+    Object.entries(methods).map(([method, said]) => [said.tags[0], operation(path, method, said)]));
+  const groups = spec.tags.map(({ name, description }) => {
+    const own = operations.filter(([tag]) => tag === name).map(([, box]) => box);
+    return element("section", "", element("h2", name), element("p", description), ...own);
+  });
+  document.getElementById("operations").replaceChildren(...groups);
   const types = Object.entries(spec.components.schemas).map(([name, schema]) => {
     const box = element("details", "", element("summary", name), element("pre", JSON.stringify(schema, null, 2)));
     box.id = `type-${name}`;

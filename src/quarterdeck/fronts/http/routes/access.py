@@ -22,9 +22,9 @@ from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
 from quarterdeck.fronts.http.routes.hub import Doors, me
+from quarterdeck.fronts.http.routes.noting import Noter, note_change
 from quarterdeck.fronts.http.tokens import NAME_LIMIT, PAIRING_SECONDS, Kind
-from quarterdeck.hub.cli_access import CliAccess
-from quarterdeck.hub.cli_tokens import session_of
+from quarterdeck.hub.api import CliAccess, session_of
 from quarterdeck.protocol.roles import Right, Role
 from quarterdeck.protocol.shapes import Body, Me
 
@@ -162,7 +162,7 @@ async def list_tokens(request: Asking, access: Doors, cli_access: OfClis) -> Gra
 
 
 @post("/tokens", status_code=200, opt=documented(COMMAND_ERRORS, takes=NewToken))
-async def make_token(request: Asking, access: Doors) -> MadeToken:
+async def make_token(request: Asking, access: Doors, noting: Noter) -> MadeToken:
     """Make a bearer token for a program or a person. For owners."""
     request.user.need(Right.MANAGE)
     wanted = await body_of(request, NewToken)
@@ -170,12 +170,15 @@ async def make_token(request: Asking, access: Doors) -> MadeToken:
         access.make_token, wanted.name, Role(wanted.role), seconds=wanted.days * DAY_SECONDS
     )
     made = await anyio.to_thread.run_sync(make)
+    by = request.user.name
+    told = f"{by} made a token for {wanted.name} ({wanted.role}), valid for {wanted.days:g} days."
+    await note_change(noting, by, "token", told)
     return MadeToken(token=made)
 
 
 @delete("/tokens/{grant_id:str}", status_code=200, opt=documented(COMMAND_ERRORS))
 async def revoke_token(
-    grant_id: GrantId, request: Asking, access: Doors, cli_access: OfClis
+    grant_id: GrantId, request: Asking, access: Doors, cli_access: OfClis, noting: Noter
 ) -> GrantList:
     """Take access back, from open connections too; gives who is left. For owners."""
     request.user.need(Right.MANAGE)
@@ -185,7 +188,14 @@ async def revoke_token(
         return await _listed(access, cli_access, request.user.grant)
     if grant_id == request.user.grant:
         raise UsageError("this is the access that you use right now: log out instead")
+    found = next((each for each in access.grants() if each.id == grant_id), None)
     await anyio.to_thread.run_sync(access.revoke, grant_id)
+    if found is not None:
+        by = request.user.name
+        told = (
+            f"{by} took back the access of {found.name} ({found.role.value}, {found.kind.value})."
+        )
+        await note_change(noting, by, "token", told)
     return await _listed(access, cli_access, request.user.grant)
 
 

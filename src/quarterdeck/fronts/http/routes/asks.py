@@ -17,8 +17,8 @@ from quarterdeck.protocol.machine_requests import SeenFile
 from quarterdeck.protocol.roles import Right
 
 AskId = Annotated[str, PathParameter(description="A question's id", max_length=256, min_length=1)]
-_REPLACES = frozenset({"Write"})
-"""The tools that replace a whole file, which their input names."""
+_CHANGES = frozenset({"Write", "Edit"})
+"""The tools that change a file, which their input names."""
 
 
 class _Input(msgspec.Struct):
@@ -33,7 +33,7 @@ class _Request(msgspec.Struct):
 async def get_file_of_ask(
     ask_id: AskId, request: Asking, hub: Hub, worktree_service: Worktrees
 ) -> SeenFile:
-    """What is in the file now that the call of an open question would replace.
+    """What is in the file now that the call of an open question would change.
 
     Only a file below the session's folder is read. It may change until the call is answered.
     """
@@ -47,8 +47,8 @@ async def get_file_of_ask(
 
 
 def _path(opened: AskOpened) -> str:
-    if opened.tool not in _REPLACES:
-        raise Conflict("no_file", "the call does not replace a file")
+    if opened.tool not in _CHANGES:
+        raise Conflict("no_file", "the call does not change a file")
     try:
         path = msgspec.json.decode(opened.request, type=_Request).input.file_path
     except msgspec.DecodeError:

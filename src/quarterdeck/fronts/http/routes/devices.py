@@ -6,7 +6,6 @@ secret of a link are in the fragment of an address: no browser sends that, and n
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -28,6 +27,7 @@ from quarterdeck.fronts.http.reach import FindingShape, Reach, Reaching
 from quarterdeck.fronts.http.routes.access import GrantId
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of, visit_of
 from quarterdeck.fronts.http.routes.hub import Doors
+from quarterdeck.fronts.http.routes.noting import Noter, note_change, note_if_there
 from quarterdeck.fronts.http.tokens import CODE_SECONDS, NAME_LIMIT, SHARED, Grant, Kind
 from quarterdeck.protocol.roles import Right, Role
 from quarterdeck.protocol.shapes import Body
@@ -37,9 +37,6 @@ MOST_HOURS = 30 * 24.0
 MOST_ADDRESSES = 8
 
 Reacher = NamedDependency[SkipValidation[Reaching | None]]
-Noting = Callable[[str, str], Awaitable[None]]
-"""Writes into a session's audit log. Raises `NotFound`."""
-Noter = NamedDependency[SkipValidation[Noting | None]]
 
 
 class HubShape(Value, omit_defaults=False):
@@ -135,7 +132,9 @@ async def get_findings(request: Asking, reaching: Reacher) -> FindingList:
     status_code=200,
     opt=documented(COMMAND_ERRORS, takes=NewLogin, body_optional=True),
 )
-async def make_login(request: Asking, access: Doors, reaching: Reacher) -> NewLoginLinks:
+async def make_login(
+    request: Asking, access: Doors, reaching: Reacher, noting: Noter
+) -> NewLoginLinks:
     """Make a link, with a QR code, that logs in another device. For owners."""
     person = request.user
     person.need(Right.MANAGE)
@@ -143,6 +142,8 @@ async def make_login(request: Asking, access: Doors, reaching: Reacher) -> NewLo
     role = person.role if wanted.role is None else Role(wanted.role)
     make = partial(access.make_code, wanted.name or person.name, role)
     code = await anyio.to_thread.run_sync(make)
+    told = f"{person.name} made a login link for {wanted.name or person.name} ({role.value})."
+    await note_change(noting, person.name, "login", told)
     visit = visit_of(request.scope)
     known = () if reaching is None else (await reaching.reach()).addresses
     addresses = _addresses(f"{visit.scheme}://{visit.host}", known)
@@ -197,7 +198,8 @@ async def share_session(
     secret, grant = await anyio.to_thread.run_sync(make)
     if noting is not None:
         hours = f"{wanted.hours:g} h"
-        await noting(session, f"{person.name} made the read-only link “{grant.name}” for {hours}.")
+        told = f"{person.name} made the read-only link “{grant.name}” for {hours}."
+        await noting(session, told, by=person.name, about="link")
     return MadeShare(share=_share(grant), path=f"/share#{secret}")
 
 
@@ -216,16 +218,10 @@ async def revoke_share(
             noting,
             session_of_link(found),
             f"{request.user.name} revoked the read-only link “{found.name}”.",
+            by=request.user.name,
+            about="link",
         )
     return _shares(access)
-
-
-async def note_if_there(noting: Noting, session: str, text: str) -> None:
-    """Write into the audit log of a session that may be deleted."""
-    try:
-        await noting(session, text)
-    except NotFound:
-        return
 
 
 def session_of_link(grant: Grant) -> str:

@@ -26,7 +26,7 @@ from quarterdeck.fronts.http.large_bodies import decode_any_command, decode_body
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person
-from quarterdeck.hub.api import HubApi
+from quarterdeck.hub.api import HubApi, acting
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.commands import AnswerAsk, AnyCommand, Outcome
 from quarterdeck.protocol.roles import Right
@@ -104,7 +104,8 @@ async def do(hub: HubApi, person: Person, command: AnyCommand) -> Outcome:
     person.need(right_for(command))
     if isinstance(command, AnswerAsk):
         command = replace(command, role=person.role.value)
-    return await hub.submit(replace(command, by=person.name))
+    with acting(person.role):
+        return await hub.submit(replace(command, by=person.name))
 
 
 def reading(connection: ASGIConnection[object, Person, object, State], _: BaseRouteHandler) -> None:

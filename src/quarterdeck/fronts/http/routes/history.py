@@ -21,12 +21,11 @@ from quarterdeck.fronts.http.routes.worktrees import MachineName
 from quarterdeck.history.export import Form
 from quarterdeck.history.imports import ImportReport
 from quarterdeck.history.service import HistoryService
-from quarterdeck.hub.api import HubApi
-from quarterdeck.hub.cli_sessions import CliSessions
-from quarterdeck.journal.retention import Plan, Retention
-from quarterdeck.journal.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
+from quarterdeck.hub.api import CliSessions, HubApi
 from quarterdeck.protocol.machine_requests import CliSessionsOnDisk
+from quarterdeck.protocol.retention import Plan, Retention
 from quarterdeck.protocol.roles import Right
+from quarterdeck.protocol.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
 from quarterdeck.protocol.shapes import NewImport, NewRetention
 
 MEGABYTE = 1024 * 1024
@@ -41,7 +40,6 @@ _ENDINGS = {"markdown": "md", "html": "html", "json": "ndjson"}
 
 Disks = NamedDependency[SkipValidation[CliSessions | None]]
 Behind = NamedDependency[SkipValidation[HistoryService | None]]
-Word = Annotated[str | None, QueryParameter(max_length=1000)]
 Time = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="In ms since 1970")]
 
 
@@ -54,10 +52,18 @@ async def search(
             description='Words; "a phrase", a begin*, -without', max_length=LONGEST_QUERY
         ),
     ],
-    session: Word = None,
-    project: Word = None,
-    machine: Word = None,
-    tool: Word = None,
+    session: Annotated[
+        str | None, QueryParameter(max_length=1000, description="Only this session")
+    ] = None,
+    project: Annotated[
+        str | None, QueryParameter(max_length=1000, description="A project's name, or a path")
+    ] = None,
+    machine: Annotated[
+        str | None, QueryParameter(max_length=1000, description="Only this machine")
+    ] = None,
+    tool: Annotated[
+        str | None, QueryParameter(max_length=1000, description="Only calls of this tool")
+    ] = None,
     kind: Annotated[
         Literal["prompt", "answer", "tool"] | None, QueryParameter(description="Only these texts")
     ] = None,
@@ -66,7 +72,9 @@ async def search(
     before: Annotated[
         int | None, QueryParameter(ge=0, le=2**53, description="The `next` of the page before")
     ] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=MOST_HITS)] = 20,
+    limit: Annotated[
+        int, QueryParameter(ge=1, le=MOST_HITS, description="The largest number of hits")
+    ] = 20,
 ) -> Hits:
     """Search prompts, answers and tool calls of all sessions, newest first.
 

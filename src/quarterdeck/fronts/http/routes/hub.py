@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import anyio
@@ -28,6 +29,7 @@ from quarterdeck.protocol.shapes import (
     AskList,
     EventPage,
     Health,
+    HubAlarm,
     LoggedIn,
     LoginCode,
     MachineList,
@@ -38,11 +40,18 @@ LOGIN_LIMIT = 4096
 """The sender has no login yet."""
 
 Doors = NamedDependency[SkipValidation[Access]]
+Alarmer = NamedDependency[SkipValidation[Callable[[], tuple[HubAlarm, ...]] | None]]
 OfSession = Annotated[
     str | None, QueryParameter(description="Only of this session", max_length=128)
 ]
 
 
+Before = Annotated[
+    int | None,
+    QueryParameter(
+        description="Go backwards from before this position; 0: from the newest entry", ge=0
+    ),
+]
 OfEnded = Annotated[
     bool,
     QueryParameter(description="Also those whose agent has ended: an answer resumes the session"),
@@ -56,17 +65,28 @@ async def list_asks(hub: Hub, session: OfSession = None, ended: OfEnded = False)
 
 
 @get("/machines", opt=documented(READ_ERRORS))
-async def list_machines(hub: Hub) -> MachineList:
-    """The machines that run agents, or did."""
-    return MachineList(machines=tuple(await hub.machines()))
+async def list_machines(hub: Hub, alarming: Alarmer) -> MachineList:
+    """The machines that run agents, or did; and what is wrong between several hubs."""
+    alarms = () if alarming is None else alarming()
+    return MachineList(machines=tuple(await hub.machines()), alarms=alarms)
 
 
 @get("/audit", opt=documented(READ_ERRORS, gives=EventPage))
 async def list_audit(
-    hub: Hub, session: OfSession = None, after: After = 0, limit: Limit = 500
+    hub: Hub,
+    session: OfSession = None,
+    after: After = 0,
+    before: Before = None,
+    limit: Limit = 500,
 ) -> Response[bytes]:
-    """The audit log: who or what allowed or denied each call. `after` is a position."""
-    entries = await hub.audit(session=session, after=after, limit=limit)
+    """The audit log: who or what allowed or denied each call, and who changed its rules.
+
+    `after` is a position. With `before` the pages go backwards, the newest entry first; `next` is
+    the `before` of the following page.
+    """
+    if before == 0:
+        before = hub.position + 1
+    entries = await hub.audit(session=session, after=after, before=before, limit=limit)
     following = entries[-1].position if entries else None
     return Response(await page(hub.epoch, entries, following), media_type="application/json")
 

@@ -19,6 +19,7 @@ from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documen
 from quarterdeck.fronts.http.people import PeopleStore
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
+from quarterdeck.fronts.http.routes.noting import Noter, note_change
 from quarterdeck.protocol.people import (
     Library,
     NewPreferences,
@@ -62,7 +63,9 @@ async def change_preferences(
     """
     there = _there(people)
     new = await body_of(request, NewPreferences)
-    return await anyio.to_thread.run_sync(there.change, request.user, new.changes, after)
+    page = await anyio.to_thread.run_sync(there.change, request.user, new.changes, after)
+    there.tell(request.user, page.version)
+    return page
 
 
 @get("/library", opt=documented(READ_ERRORS))
@@ -99,21 +102,29 @@ async def remove_prompt(entry_id: EntryId, request: Asking, people: People) -> L
     status_code=200,
     opt=documented(COMMAND_ERRORS, takes=NewTemplate),
 )
-async def save_template(entry_id: EntryId, request: Asking, people: People) -> Library:
+async def save_template(
+    entry_id: EntryId, request: Asking, people: People, noting: Noter
+) -> Library:
     """Save a session template, or change one."""
     request.user.need(Right.MANAGE)
     there = _there(people)
     new = await body_of(request, NewTemplate)
     await anyio.to_thread.run_sync(partial(there.save, request.user, "template", entry_id, new))
+    by = request.user.name
+    await note_change(noting, by, "template", f"{by} saved the session template {new.name}.")
     return await anyio.to_thread.run_sync(there.library, request.user)
 
 
 @delete("/library/templates/{entry_id:str}", status_code=200, opt=documented(COMMAND_ERRORS))
-async def remove_template(entry_id: EntryId, request: Asking, people: People) -> Library:
+async def remove_template(
+    entry_id: EntryId, request: Asking, people: People, noting: Noter
+) -> Library:
     """Delete a session template."""
     request.user.need(Right.MANAGE)
     there = _there(people)
     await anyio.to_thread.run_sync(partial(there.remove, request.user, "template", entry_id))
+    by = request.user.name
+    await note_change(noting, by, "template", f"{by} removed a session template ({entry_id}).")
     return await anyio.to_thread.run_sync(there.library, request.user)
 
 

@@ -17,16 +17,19 @@ from litestar.params import PathParameter, QueryParameter
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.policy_shapes import PolicyGrants, SuggestionList
-from quarterdeck.fronts.http.routes.devices import Noter, note_if_there
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of
-from quarterdeck.hub.permissions.policy_texts import PolicyFileText
-from quarterdeck.hub.permissions.service import PolicyView, Question
-from quarterdeck.hub.permissions.trials import PolicyChecked
-from quarterdeck.journal.chain import Checked
-from quarterdeck.policy.explain import Explanation
-from quarterdeck.policy.grants import Grant
-from quarterdeck.policy.replay import Replay
-from quarterdeck.policy.suggest import LEAST
+from quarterdeck.fronts.http.routes.noting import Noter, note_change, note_if_there
+from quarterdeck.hub.api import (
+    LEAST,
+    Explanation,
+    Grant,
+    PolicyChecked,
+    PolicyFileText,
+    PolicyView,
+    Question,
+    Replay,
+)
+from quarterdeck.protocol.audit import Checked
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import (
     CallQuestion,
@@ -119,7 +122,7 @@ async def replace_policy_file(
     """Replace a policy file and put it in force. For owners.
 
     A text with errors is refused, and so is one that replaces another version than the one on the
-    disk (`policy_changed`). The audit log of every running session has it.
+    disk (`policy_changed`). The audit log has it, and so have the running sessions.
     """
     person = request.user
     person.need(Right.MANAGE)
@@ -132,6 +135,7 @@ async def replace_policy_file(
     made = await hub.policy.texts.replace(name, new.text, new.version)
     told = f"{person.name} changed the policy {name}: version {made.version[:12]} is in force."
     log.warning("%s", told)
+    await note_change(noting, person.name, "policy", told)
     if noting is not None:
         for view in await hub.sessions():
             if view.run is not None:
@@ -155,7 +159,7 @@ async def list_grants(hub: Hub) -> PolicyGrants:
 
 
 @post("/policy/grants", status_code=200, opt=documented(COMMAND_ERRORS, takes=NewPolicyGrant))
-async def add_grant(request: Asking, hub: Hub) -> Grant:
+async def add_grant(request: Asking, hub: Hub, noting: Noter) -> Grant:
     """Allow something without a question. What a policy denies or asks about stays so."""
     request.user.need(Right.MANAGE)
     new = await body_of(request, NewPolicyGrant)
@@ -172,20 +176,33 @@ async def add_grant(request: Asking, hub: Hub) -> Grant:
         directory=new.directory,
         project=new.project,
     )
-    return await hub.policy.grant(grant)
+    made = await hub.policy.grant(grant)
+    told = f"{made.by} granted {', '.join(made.rules)}{_place(made)}."
+    await note_change(noting, made.by, "grant", told)
+    return made
 
 
 @delete("/policy/grants/{grant_id:str}", status_code=200, opt=documented(COMMAND_ERRORS))
-async def revoke_grant(grant_id: GrantId, request: Asking, hub: Hub) -> Grant:
+async def revoke_grant(grant_id: GrantId, request: Asking, hub: Hub, noting: Noter) -> Grant:
     """Take a grant back."""
-    request.user.need(Right.MANAGE)
-    return await hub.policy.revoke(grant_id)
+    person = request.user
+    person.need(Right.MANAGE)
+    gone = await hub.policy.revoke(grant_id)
+    told = f"{person.name} took back {', '.join(gone.rules)}{_place(gone)}, granted by {gone.by}."
+    await note_change(noting, person.name, "grant", told)
+    return gone
 
 
 @get("/audit/verify", opt=documented(READ_ERRORS))
 async def verify_audit(hub: Hub, head: HeadText = None) -> Checked:
     """Verify that the audit log is unchanged, up to the head in the answer."""
     return await hub.policy.verify(head)
+
+
+def _place(grant: Grant) -> str:
+    """Where a grant holds, for the audit log."""
+    where = grant.directory or (f"the project {grant.project}" if grant.project else "")
+    return f" in {where}" if where else ""
 
 
 def _month_ago() -> int:

@@ -46,7 +46,9 @@ class Pushing(Protocol):
     async def unsubscribe(self, endpoint: str) -> None:
         """Remove a subscription. An unknown one is ignored."""
 
-    def redeem(self, token: str, grants: Collection[str], *, allow: bool) -> tuple[str, str] | None:
+    async def redeem(
+        self, token: str, grants: Collection[str], *, allow: bool
+    ) -> tuple[str, str] | None:
         """The grant and the question that a notification's token is for: once, or None."""
 
 

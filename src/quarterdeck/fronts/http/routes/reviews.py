@@ -11,15 +11,15 @@ from litestar import get, post
 from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
-from litestar.params import QueryParameter, SkipValidation
+from litestar.params import PathParameter, QueryParameter, SkipValidation
 
+from quarterdeck.domain.errors import NotFound
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of
 from quarterdeck.fronts.http.routes.worktrees import MACHINE_ERRORS, Comparison
-from quarterdeck.hub.checkpoints import read_checkpoints
-from quarterdeck.hub.reviews import Act, ReviewService
-from quarterdeck.hub.rewinds import goes_back_in_place
+from quarterdeck.history.stored_outputs import find_stored_output
+from quarterdeck.hub.api import Act, ReviewService, goes_back_in_place, read_checkpoints
 from quarterdeck.protocol.machine_requests import (
     Against,
     CommitFiles,
@@ -33,6 +33,7 @@ from quarterdeck.protocol.machine_requests import (
     RevertChange,
     SeenFile,
     StageFiles,
+    ToolOutput,
 )
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import (
@@ -43,6 +44,7 @@ from quarterdeck.protocol.shapes import (
     StageBody,
 )
 from quarterdeck.protocol.views import CheckpointList
+from quarterdeck.runtime.off_loop import off_loop
 
 AnyConnection = ASGIConnection[Any, Person, Any, Any]
 Reviewing = NamedDependency[SkipValidation[ReviewService]]
@@ -95,6 +97,36 @@ async def read_session_file(session_id: SessionId, reviews: Reviewing, path: Pat
     A file that the policy closes to the session's agent, or that usually holds secrets, is refused.
     """
     return await reviews.read(session_id, path)
+
+
+@get(
+    "/sessions/{session_id:str}/events/{seq:int}/outputs/{call:str}", opt=documented(MACHINE_ERRORS)
+)
+async def read_tool_output(
+    session_id: SessionId,
+    seq: Annotated[
+        int, PathParameter(ge=1, le=2**53, description="The number of the result's event")
+    ],
+    call: Annotated[str, PathParameter(description="The id of the call", max_length=256)],
+    hub: Hub,
+    reviews: Reviewing,
+    offset: Annotated[
+        int, QueryParameter(ge=0, le=2**53, description="The first byte: `next` of the part before")
+    ] = 0,
+) -> ToolOutput:
+    """All of a tool's output that the CLI stored in a file, a part at a time.
+
+    The CLI does so when an output is too long for the model. Only a file that the CLI named in this
+    event is read, in the folder of the results of its conversation.
+    """
+    events = await hub.events(session_id, after=seq - 1, limit=1)
+    found = None
+    if events and events[0].seq == seq:
+        json = events[0].json
+        found = await off_loop(len(json), find_stored_output, json, call)
+    if found is None:
+        raise NotFound("stored output of the call", call)
+    return await reviews.tool_output(session_id, found.cli_session, found.name, offset=offset)
 
 
 @get("/sessions/{session_id:str}/files/search", opt=documented(MACHINE_ERRORS))
@@ -227,6 +259,7 @@ HANDLERS = [
     get_file_diff,
     list_files,
     read_session_file,
+    read_tool_output,
     search_files,
     get_remote,
     revert_change,

@@ -16,6 +16,7 @@ from litestar.params import PathParameter, QueryParameter, SkipValidation
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
+from quarterdeck.fronts.http.routes.noting import Noter, note_change
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.schedules import (
     Firing,
@@ -70,22 +71,27 @@ async def list_schedules(scheduling: Planner) -> ScheduleList:
 
 
 @post("/schedules", status_code=200, opt=documented(COMMAND_ERRORS, takes=Schedule))
-async def add_schedule(request: Asking, scheduling: Planner) -> ScheduleShape:
+async def add_schedule(request: Asking, scheduling: Planner, noting: Noter) -> ScheduleShape:
     """Add a schedule. Its sessions belong to you, and start only while you have access.
 
     `owner` must be left out. The same schedule again changes nothing.
     """
     request.user.need(Right.MANAGE)
-    there = _there(scheduling)
-    return await there.add(await body_of(request, Schedule), request.user.name)
+    there, by = _there(scheduling), request.user.name
+    made = await there.add(await body_of(request, Schedule), by)
+    await note_change(noting, by, "schedule", f"{by} saved the schedule {made.name}.")
+    return made
 
 
 @delete("/schedules/{name:str}", status_code=200, opt=documented(COMMAND_ERRORS))
-async def remove_schedule(name: Name, request: Asking, scheduling: Planner) -> ScheduleList:
+async def remove_schedule(
+    name: Name, request: Asking, scheduling: Planner, noting: Noter
+) -> ScheduleList:
     """Remove a schedule and its history; gives those that are left. Its sessions stay."""
     request.user.need(Right.MANAGE)
-    there = _there(scheduling)
-    await there.remove(name, request.user.name)
+    there, by = _there(scheduling), request.user.name
+    await there.remove(name, by)
+    await note_change(noting, by, "schedule", f"{by} removed the schedule {name}.")
     return ScheduleList(schedules=await there.schedules())
 
 
@@ -106,7 +112,7 @@ async def resume_schedule(name: Name, request: Asking, scheduling: Planner) -> S
 @post(
     "/schedules/{name:str}/run",
     status_code=200,
-    opt=documented(COMMAND_ERRORS, takes=RunSchedule),
+    opt=documented(COMMAND_ERRORS, takes=RunSchedule, body_optional=True),
 )
 async def run_schedule(name: Name, request: Asking, scheduling: Planner) -> Firing:
     """Start a session of a schedule now, also while it is paused."""

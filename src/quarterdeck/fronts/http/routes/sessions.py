@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from litestar import Response, get, patch
-from litestar.params import QueryParameter
+from litestar.params import PathParameter, QueryParameter
 from litestar.response import Stream
 from msgspec import UnsetType
 
-from quarterdeck.domain.errors import UsageError
-from quarterdeck.fronts.http.events import page
+from quarterdeck.domain.errors import NotFound, UsageError
+from quarterdeck.fronts.http.events import latest, page
+from quarterdeck.fronts.http.masking import masked_json
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
+from quarterdeck.fronts.http.pictures import SHOWN, find_picture
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of, do
 from quarterdeck.fronts.http.shapes import session_shape
 from quarterdeck.fronts.http.sse import event_stream, last_event_id, wants_event_stream
@@ -24,13 +27,22 @@ from quarterdeck.protocol.commands import (
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import (
     EventPage,
+    LatestEvents,
     PromptList,
     SessionChanges,
     SessionPage,
 )
+from quarterdeck.protocol.stored import stored_size
 from quarterdeck.protocol.views import SessionShape
+from quarterdeck.runtime.off_loop import off_loop
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="The largest number of entries")]
+_PICTURE_HEADERS = {
+    # Named after its contents. A page shows it as a picture; opened alone, it can do nothing.
+    "cache-control": "private, max-age=31536000, immutable",
+    "content-security-policy": "default-src 'none'; sandbox",
+    "content-disposition": "inline",
+}
 After = Annotated[int, QueryParameter(ge=0, le=2**53, description="The last number that you have")]
 
 
@@ -99,10 +111,10 @@ async def list_events(
     hub: Hub,
     after: After = 0,
     limit: Limit = 500,
-    echoes: Annotated[
+    pictures: Annotated[
         bool,
         QueryParameter(
-            description="False: the CLI's echo of a prompt comes without the data of its pictures"
+            description="False: pictures and documents have a path in `url` instead of their data"
         ),
     ] = True,
 ) -> Response[bytes] | Stream:
@@ -118,8 +130,40 @@ async def list_events(
         return event_stream(hub, session_id, start)
     events = await hub.events(session_id, after=after, limit=limit)
     following = events[-1].seq if events and events[-1].seq < view.head else None
-    data = await page(hub.epoch, events, following, echoes=echoes)
+    data = await page(hub.epoch, events, following, pictures=pictures)
     return Response(data, media_type="application/json")
+
+
+@get("/sessions/{session_id:str}/latest", opt=documented(READ_ERRORS, gives=LatestEvents))
+async def get_latest(session_id: SessionId, hub: Hub, limit: Limit = 200) -> Response[bytes]:
+    """A session with its last events, in one answer. Pictures and documents have paths in `url`."""
+    view = await hub.session(session_id)
+    events = await hub.events(session_id, after=max(0, view.head - limit), limit=limit)
+    shape = msgspec.json.encode(session_shape(view, offers=True))
+    data = await latest(hub.epoch, shape, events)
+    return Response(data, media_type="application/json")
+
+
+@get(
+    "/sessions/{session_id:str}/events/{seq:int}/pictures/{digest:str}",
+    opt=documented(READ_ERRORS, gives_text=tuple(sorted(SHOWN))),
+)
+async def get_picture(
+    session_id: SessionId,
+    seq: Annotated[int, PathParameter(ge=1, le=2**53, description="The number of its event")],
+    digest: Annotated[str, PathParameter(max_length=64, description="As in its path")],
+    hub: Hub,
+) -> Response[bytes]:
+    """A picture or document of an event, as bytes. What is behind such a path never changes."""
+    events = await hub.events(session_id, after=seq - 1, limit=1)
+    found = None
+    if events and events[0].seq == seq:
+        stored = events[0]
+        size = stored_size(stored)
+        found = await off_loop(size, lambda: find_picture(masked_json(stored), digest))
+    if found is None:
+        raise NotFound("picture", digest)
+    return Response(found.body, media_type=found.kind, headers=_PICTURE_HEADERS)
 
 
 def _changes(
@@ -146,4 +190,6 @@ HANDLERS = [
     change_session,
     list_prompts,
     list_events,
+    get_latest,
+    get_picture,
 ]

@@ -19,13 +19,14 @@ from quarterdeck.fronts.http.asgi import Scope
 from quarterdeck.fronts.http.events import page
 from quarterdeck.fronts.http.openapi import LOGIN_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
-from quarterdeck.fronts.http.routes.devices import Noter, note_if_there, session_of_link
+from quarterdeck.fronts.http.routes.devices import session_of_link
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of, do, visit_of
 from quarterdeck.fronts.http.routes.hub import Doors
+from quarterdeck.fronts.http.routes.noting import Noter, note_if_there
 from quarterdeck.fronts.http.routes.push import Pusher
 from quarterdeck.fronts.http.routes.sessions import After, Limit
 from quarterdeck.fronts.http.tokens import Grant
-from quarterdeck.journal.chain import ACCESS
+from quarterdeck.protocol.audit import ACCESS
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer, Outcome
 from quarterdeck.protocol.events import Event, Noted
 from quarterdeck.protocol.sessions import SessionState
@@ -55,7 +56,7 @@ class SharedSession(Value, omit_defaults=False):
 class NotificationAnswer(Body):
     """The answer to the question of a notification."""
 
-    token: Annotated[str, Meta(min_length=1, max_length=200)]
+    token: Annotated[str, Meta(min_length=1, max_length=1000)]
     """From the notification. It works once, for its question and in its browser."""
     answer: Literal["allow", "deny"]
 
@@ -121,7 +122,7 @@ async def answer_notification(
     given = await body_of(request, NotificationAnswer)
     people = {person.grant: person for person in access.browsers(cast("Scope", request.scope))}
     allow = given.answer == "allow"
-    redeemed = pushing.redeem(given.token, frozenset(people), allow=allow)
+    redeemed = await pushing.redeem(given.token, frozenset(people), allow=allow)
     if redeemed is None:
         raise Refused("bad_code", "answer in Quarterdeck: this notification cannot answer any more")
     grant, ask = redeemed

@@ -11,7 +11,7 @@ from litestar.params import QueryParameter
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.openapi import READ_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import Hub
-from quarterdeck.journal.usage import UsageBy, UsageReport
+from quarterdeck.protocol.usage import UsageBy, UsageReport
 
 By = Annotated[
     Literal["day", "project", "model", "machine", "session"],

@@ -12,7 +12,7 @@ from litestar.params import PathParameter, QueryParameter, SkipValidation
 from quarterdeck.fronts.http.masking import MASK
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import Asking, SessionId, body_of
-from quarterdeck.hub.worktrees import TEXT_LIMIT, WorktreeService
+from quarterdeck.hub.api import TEXT_LIMIT, WorktreeService
 from quarterdeck.protocol.machine_requests import (
     Against,
     Changes,

@@ -16,8 +16,8 @@ from quarterdeck.fronts.telegram.commands.base import (
     session_line,
 )
 from quarterdeck.fronts.telegram.jobs import Job
+from quarterdeck.fronts.telegram.message_prompts import prompt
 from quarterdeck.fronts.telegram.progress import money
-from quarterdeck.fronts.telegram.prompting import prompt
 from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.text import Part, bold, code, joined
 from quarterdeck.history.story import prompt_body

@@ -21,7 +21,7 @@ from quarterdeck.fronts.telegram.chats import (
 )
 from quarterdeck.fronts.telegram.commands.base import run_button
 from quarterdeck.fronts.telegram.jobs import Job
-from quarterdeck.fronts.telegram.prompting import NEW_BRANCH, switch
+from quarterdeck.fronts.telegram.message_prompts import NEW_BRANCH, switch
 from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.text import Part, bold, code, joined
 from quarterdeck.protocol.commands import ChangeSession

@@ -8,6 +8,11 @@ For pytest with anyio's plugin, which this module does not import::
             async with MyJournal(clock=self.clock) as journal:
                 yield journal
 
+        @asynccontextmanager
+        async def together(self) -> AsyncIterator[tuple[Journal, Journal]]:
+            async with MyJournal(…) as one, MyJournal(…) as other:
+                yield one, other
+
 An engine that outlives its program passes `DurableJournalContract`, whose `journal` opens the same
 journal each time it is called within one test.
 """
@@ -19,6 +24,7 @@ from quarterdeck.testing.contracts.journal.durable import DurableContract
 from quarterdeck.testing.contracts.journal.following import FollowContract
 from quarterdeck.testing.contracts.journal.overview import DeleteContract, OverviewContract
 from quarterdeck.testing.contracts.journal.sealing import ChainContract
+from quarterdeck.testing.contracts.journal.sharing import ConditionContract, TogetherContract
 from quarterdeck.testing.contracts.journal.snapshots import SnapshotContract
 from quarterdeck.testing.contracts.journal.using import UsageContract
 
@@ -33,6 +39,8 @@ class JournalContract(
     DeleteContract,
     ChainContract,
     UsageContract,
+    ConditionContract,
+    TogetherContract,
 ):
     """What every engine passes."""
 

@@ -12,9 +12,9 @@ from msgspec import Raw, Struct
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal.base import Follower, Journal
-from quarterdeck.journal.stored import RawEvents, Stored, envelope
 from quarterdeck.protocol.events import Said, SpecChanged
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import RawEvents, Stored, envelope
 from quarterdeck.testing.contracts.journal.support import (
     LATE,
     SECONDS,

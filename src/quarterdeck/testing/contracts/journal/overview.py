@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from quarterdeck.domain.errors import NotFound
+from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.journal.views import PROMPTS_KEPT, fold_all
 from quarterdeck.protocol.events import (
     AskWithdrawn,
@@ -150,6 +150,17 @@ class OverviewContract(Contract):
             assert await journal.audit(session="a") == [whole[0], *whole[2:]]
             assert await journal.audit(after=whole[1].position, limit=1) == [whole[2]]
             assert await journal.audit(session="nobody") == []
+            # Backwards, as people read it.
+            end = whole[-1].position + 1
+            assert await journal.audit(before=end) == whole[::-1]
+            assert await journal.audit(before=whole[3].position, limit=2) == [whole[2], whole[1]]
+            of_a = await journal.audit(before=end, session="a", limit=2)
+            assert of_a == [whole[3], whole[2]]
+            assert await journal.audit(after=whole[0].position, before=whole[2].position) == [
+                whole[1]
+            ]
+            assert await journal.audit(before=whole[0].position) == []
+            await refused(journal.audit(before=-1), UsageError)
 
 
 class DeleteContract(Contract):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quarterdeck.journal.base import Journal
-from quarterdeck.journal.chain import Check, Checked, Head, Link
+from quarterdeck.journal.chain import Check, Link
+from quarterdeck.protocol.audit import Checked, Head
 from quarterdeck.protocol.events import Decided
 from quarterdeck.testing.contracts.journal.support import (
     Contract,

@@ -13,7 +13,6 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.journal.base import Follower, Journal
-from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import (
     AskAnswered,
     AskKind,
@@ -23,6 +22,7 @@ from quarterdeck.protocol.events import (
     SessionCreated,
 )
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.stored import Stored
 
 _Error = TypeVar("_Error", bound=QuarterdeckError)
 
@@ -121,3 +121,7 @@ class Contract:
     def journal(self) -> AbstractAsyncContextManager[Journal]:
         """A journal, empty when it is opened for the first time in a test."""
         raise AssertionError("a suite for a journal says how one is made: override journal()")
+
+    def together(self) -> AbstractAsyncContextManager[tuple[Journal, Journal]]:
+        """Two journals, open at once on one empty database."""
+        raise AssertionError("a suite for a journal says how two share one: override together()")

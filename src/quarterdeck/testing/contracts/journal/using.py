@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.journal.base import Journal
-from quarterdeck.journal.usage import UsageBy, UsageRow, Used, midnight, total
+from quarterdeck.journal.usage import midnight, total
 from quarterdeck.protocol.events import (
     Event,
     Metered,
@@ -15,6 +15,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.usage import UsageBy, UsageRow, Used
 from quarterdeck.testing.contracts.journal.support import Contract, answered, asked
 
 NOON = midnight(1_800_000_000_000) + 12 * 3_600_000

@@ -1,0 +1,155 @@
+"""Calls to other hubs on the same journal: the `Peers` of a fleet, over HTTP.
+
+Owns what a failed call means. A call that did not arrive has done nothing, and the fleet routes its
+command again. One whose answer was lost may have been done: it is repeated only if the command can
+be repeated, and else the person is told.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.fronts.peers.carried import (
+    Again,
+    CarriedError,
+    MachineAnswer,
+    SealedCommand,
+    SealedRequest,
+    raised,
+)
+from quarterdeck.fronts.peers.endpoint import COMMANDS, MACHINES, MOST_BYTES, REQUESTS, WRONG_HUB
+from quarterdeck.fronts.peers.seal import HEADER, Sealer
+from quarterdeck.hub.api import HubPlace, Owner, PeerAway
+from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.machine_requests import SECONDS as MACHINE_SECONDS
+from quarterdeck.protocol.roles import Role
+from quarterdeck.protocol.views import MachineView
+from quarterdeck.runtime.client_tls import client_context
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_SECONDS = 2.0
+ANSWER_SECONDS = 45.0
+MACHINES_SECONDS = 2.0
+_REPEATABLE = (
+    cmd.CreateSession,
+    cmd.SendPrompt,
+    cmd.StopSession,
+    cmd.RenameSession,
+    cmd.ArchiveSession,
+)
+"""Commands that do nothing the second time: they name what they make, or say how it is to be."""
+
+_T = TypeVar("_T")
+
+
+class PeerClient:
+    """The other hubs."""
+
+    def __init__(self, sealer: Sealer, ca_file: Path | None = None) -> None:
+        self._sealer = sealer
+        self._ca_file = ca_file
+        self._made: httpx2.AsyncClient | None = None
+
+    @property
+    def client(self) -> httpx2.AsyncClient:
+        """The connections, made when they are first needed."""
+        import httpx2  # 0.2 s to load, which a hub alone does not need
+
+        if self._made is None:
+            timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+            # No proxy of the environment, and no redirect: a seal is for one hub.
+            self._made = httpx2.AsyncClient(
+                verify=client_context(self._ca_file), timeout=timeout, trust_env=False
+            )
+        return self._made
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._made is not None:
+            await self._made.aclose()
+
+    async def submit(self, owner: Owner, command: AnyCommand, role: Role | None) -> Outcome:
+        """Have a command done by its owner."""
+        body = SealedCommand(command=Raw(msgspec.json.encode(command)), role=role)
+        seconds = ANSWER_SECONDS
+        if isinstance(command, cmd.Control):
+            seconds = max(seconds, command.timeout + CONNECT_SECONDS)
+        repeatable = isinstance(command, _REPEATABLE)
+        return await self._call(
+            owner.url, owner.hub, COMMANDS, body, Outcome, seconds, repeatable=repeatable
+        )
+
+    async def run(self, owner: Owner, machine: str, request: Raw) -> tuple[bool, bytes]:
+        """Have a machine of another hub do something."""
+        body = SealedRequest(machine=machine, request=request)
+        found = await self._call(
+            owner.url, owner.hub, REQUESTS, body, MachineAnswer, MACHINE_SECONDS
+        )
+        return found.refused, found.answer
+
+    async def machines(self, place: HubPlace) -> list[MachineView]:
+        """The machines of another hub."""
+        return await self._call(
+            place.url, place.hub, MACHINES, None, list[MachineView], MACHINES_SECONDS
+        )
+
+    async def _call(
+        self,
+        url: str,
+        hub: str,
+        path: str,
+        body: object | None,
+        gives: type[_T],
+        seconds: float,
+        *,
+        repeatable: bool = False,
+    ) -> _T:
+        import httpx2
+
+        if not url:
+            raise PeerAway(f"hub {hub} told nobody where it is reached")
+        method = "GET" if body is None else "POST"
+        data = b"" if body is None else msgspec.json.encode(body)
+        if len(data) > MOST_BYTES:
+            raise Conflict("too_large", "the command is too large to be passed to another hub")
+        headers = {HEADER: self._sealer.seal(hub, method, path, data)}
+        if data:
+            headers["content-type"] = "application/json"
+        timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
+        try:
+            answer = await self.client.request(
+                method, url.rstrip("/") + path, content=data, headers=headers, timeout=timeout
+            )
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            raise PeerAway(f"the hub at {url} cannot be reached: {error}") from error
+        except (httpx2.TransportError, httpx2.InvalidURL) as error:
+            if repeatable:
+                raise PeerAway(f"the hub at {url} was lost: {error}") from error
+            text = (
+                f"the hub at {url} was lost while it did this ({type(error).__name__}): look at"
+                " the session before you try again"
+            )
+            raise Conflict("outcome_unknown", text) from error
+        return _read(url, answer.status_code, answer.content, gives)
+
+
+def _read(url: str, status: int, content: bytes, gives: type[_T]) -> _T:
+    try:
+        if status == 200:
+            return msgspec.json.decode(content, type=gives)
+        found = msgspec.json.decode(content, type=CarriedError)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        text = f"{url} answered with HTTP {status}, and is perhaps no hub: {error}"
+        raise PeerAway(text) from error
+    if status in {403, WRONG_HUB}:  # it was refused before anything was done
+        raise PeerAway(f"the hub at {url} does not take this: {found.text}")
+    failed = raised(found)
+    raise PeerAway(found.text) if isinstance(failed, Again) else failed

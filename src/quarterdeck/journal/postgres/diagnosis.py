@@ -1,0 +1,103 @@
+"""Facts about a database that a person should know before hubs rely on it. Changes nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from quarterdeck.domain.structs import Value
+from quarterdeck.journal.postgres.address import (
+    Address,
+    Connection,
+    backend,
+    explained_errors,
+    is_pooled,
+)
+from quarterdeck.journal.postgres.schema import MIGRATIONS, check_server
+
+ROUNDS = 5
+
+
+class Diagnosis(Value):
+    """What was found."""
+
+    name: str
+    """The address, without the password."""
+    server: str
+    """PostgreSQL's version."""
+    latency_ms: float
+    """The shortest of some round trips."""
+    clock_ms: float
+    """How far the database's clock is ahead of this one."""
+    fsync: bool
+    synchronous_commit: str
+    standbys: str
+    """`synchronous_standby_names`; empty: a standby may lack the newest events."""
+    pooler: str
+    """The mode of a pooler that is between here and the database: session or transaction. Empty
+    without one."""
+    schema: int
+    """The version of the tables; 0 if there are none."""
+    known: int
+    """The version that this program makes."""
+
+
+def diagnose(url: str, password: str | None = None) -> Diagnosis:
+    """Look at a database. Raises `JournalError`, `UsageError`."""
+    address = Address(url, password)
+    with explained_errors(address), address.connect() as connection:
+        check_server(connection, address)
+        latency, clock = _times(connection)
+        server, fsync, commit, standbys, table = _one(
+            connection,
+            "SELECT current_setting('server_version'), current_setting('fsync'),"
+            " current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),"
+            " to_regclass('quarterdeck.journal')::text",
+        )
+        schema = 0
+        if table is not None:
+            (schema,) = _one(connection, "SELECT version FROM quarterdeck.journal")
+        return Diagnosis(
+            name=str(address),
+            server=server.partition(" ")[0],
+            latency_ms=latency,
+            clock_ms=clock,
+            fsync=fsync == "on",
+            synchronous_commit=commit,
+            standbys=standbys,
+            pooler=_pooler(address, connection),
+            schema=schema,
+            known=len(MIGRATIONS),
+        )
+
+
+def _times(connection: Connection) -> tuple[float, float]:
+    """The shortest round trip, and how far the other clock is ahead, both in ms."""
+    found: list[tuple[float, float]] = []
+    for _ in range(ROUNDS):
+        began = time.time()
+        (there,) = _one(connection, "SELECT extract(epoch FROM clock_timestamp())::float8")
+        ended = time.time()
+        found.append(((ended - began) * 1000, (there - (began + ended) / 2) * 1000))
+    return min(found)
+
+
+def _pooler(address: Address, connection: Connection) -> str:
+    """The mode of the pooler, if there is one.
+
+    In session mode a connection keeps its server process. In transaction mode another connection
+    gets the same one, or takes it away.
+    """
+    if not is_pooled(connection):
+        return ""
+    mine = backend(connection)
+    with address.connect() as other, other.transaction():
+        theirs = backend(other)
+        return "session" if mine == backend(connection) != theirs else "transaction"
+
+
+def _one(connection: Connection, query: str) -> tuple[Any, ...]:
+    row = connection.execute(query.encode()).fetchone()
+    if row is None:
+        raise AssertionError("these queries have one row")
+    return row

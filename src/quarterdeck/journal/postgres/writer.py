@@ -1,0 +1,465 @@
+"""The writer thread of the journal in PostgreSQL: it commits what is queued as a group.
+
+Owns the transaction of a group, and what happens when the database goes away in the middle of it:
+the writer connects again, and looks whether the group was stored before it answers or tries again.
+So no append is stored twice, and none is reported as lost that was stored.
+
+Groups grow with the load, as in SQLite's writer. Of several hubs one after the other has the
+ticket's row.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+from msgspec import Struct
+
+from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
+from quarterdeck.journal.ownership import (
+    Owner,
+    check_head,
+    check_lease,
+    check_machine,
+    machines_of,
+    owner_after,
+)
+from quarterdeck.journal.postgres.address import (
+    Address,
+    Connection,
+    explained,
+    is_lost,
+    is_transient,
+)
+from quarterdeck.journal.postgres.reader import Reader
+from quarterdeck.journal.postgres.refold import refold
+from quarterdeck.journal.postgres.rows import PostgresGroup, write_group
+from quarterdeck.journal.postgres.schema import NOT_IDLE, identity, set_up
+from quarterdeck.journal.postgres.sharing import PostgresRecords
+from quarterdeck.journal.sharing import SharingRecords
+from quarterdeck.journal.staging import Job, Known, Result
+from quarterdeck.journal.timing import CommitTimes
+from quarterdeck.journal.views import VIEW_VERSION
+from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.stored import Stored
+
+log = logging.getLogger(__name__)
+
+GROUP_EVENTS = 5000
+GROUP_BYTES = 32 * 1024 * 1024
+"""The limits of a group, so that the first append in it does not wait too long."""
+
+AWAY_SECONDS = 30.0
+"""How long an append waits for a database that does not answer: a server that was killed recovers,
+or another one takes its place."""
+
+RETRY_SECONDS = 0.1
+
+_BEGIN = f"BEGIN; {NOT_IDLE}"
+_BEGIN_DURABLY = f"{_BEGIN}; SET LOCAL synchronous_commit = on"
+_LOCK = "SELECT * FROM quarterdeck.begin_group(%b::text[], %b::text[], %b::bigint[], %b::int)"
+
+
+class _Locked(Struct):
+    """The row of a session, as this transaction has locked it."""
+
+    known: Known
+    owner: Owner | None
+    view: SessionView | None
+
+
+class _Pending(Struct):
+    """A group whose commit was sent."""
+
+    group: PostgresGroup
+    results: list[Result]
+    last: Stored | None
+
+
+class Writer:
+    """Owns the writing connection and its thread."""
+
+    def __init__(self, address: Address) -> None:
+        """Connect, and make the tables if they are missing. Raises `psycopg.Error`."""
+        self._address = address
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._sessions: dict[str, Known] = {}
+        self._pending: _Pending | None = None
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.times = CommitTimes()
+        self.broken: JournalError | None = None
+        """Set if the database is another one than at the start: nothing works any more."""
+        self._connection = address.connect()
+        try:
+            self.epoch = set_up(self._connection, address)
+            self._identity = identity(self._connection)
+            self._begin = _begin(self._connection)
+            reader = Reader(address, self._connection)
+            # In this order: what is stored in between is read again by the followers.
+            self.position = reader.position()
+            self.heads = reader.heads()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def start(self, tell: Callable[[list[Result]], None]) -> None:
+        """Start the thread. It calls `tell` with the results of each group."""
+        self._thread = threading.Thread(
+            target=self._work, args=(tell,), name="journal", daemon=True
+        )
+        self._thread.start()
+
+    def put(self, job: Job) -> None:
+        """Queue a job."""
+        self._queue.put(job)
+
+    def finish(self) -> None:
+        """Write what is queued, and end the thread. Does not wait for a database that is away."""
+        self._ending.set()
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def check_identity(self, connection: Connection) -> None:
+        """Refuse a database that was restored, or that took over. Raises `JournalError`."""
+        if self.broken is None and identity(connection) != self._identity:
+            self.broken = JournalError(
+                f"the journal {self._address}: the database was restored, or another one took "
+                "over; events may be missing there: start this hub again",
+                code="moved",
+            )
+            log.error("%s", self.broken)
+        if self.broken is not None:
+            raise self.broken
+
+    # --- the thread ----------------------------------------------------------------------------
+
+    def _work(self, tell: Callable[[list[Result]], None]) -> None:
+        ended = False
+        while not ended:
+            jobs, ended = self._take()
+            for part in _parts(jobs):
+                tell(self._write(part))
+
+    def _take(self) -> tuple[list[Job], bool]:
+        """Wait for a job, and take the jobs queued after it. Also: whether it is the end."""
+        jobs: list[Job] = []
+        events = size = 0
+        job = self._queue.get()
+        while job is not None:
+            jobs.append(job)
+            events += len(job.encoded.lines)
+            size += job.encoded.size
+            if events >= GROUP_EVENTS or size >= GROUP_BYTES:
+                return jobs, False
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return jobs, False
+        return jobs, True
+
+    def _write(self, jobs: list[Job]) -> list[Result]:
+        deadline = time.monotonic() + AWAY_SECONDS
+        while True:
+            try:
+                if self.broken is not None:
+                    raise self.broken
+                return self._commit(jobs)
+            except psycopg.Error as error:
+                self._undo()
+                if is_lost(error, self._connection):
+                    failure = self._recovered(deadline)
+                    if isinstance(failure, list):
+                        return failure
+                    if failure is None:
+                        continue
+                    return [Result(job, failure) for job in jobs]
+                self._pending = None
+                if is_transient(error) and time.monotonic() < deadline:
+                    continue
+                if len(jobs) == 1:
+                    return [Result(jobs[0], explained(error, self._address))]
+            except JournalError as error:
+                self._undo()
+                if len(jobs) == 1 or self.broken is not None:
+                    return [Result(job, error) for job in jobs]
+            except Exception as error:  # a bug must not leave callers waiting
+                log.exception("the journal's writer failed")
+                self._undo()
+                text = f"the journal {self._address}: {type(error).__name__}: {error}"
+                return [Result(job, JournalError(text)) for job in jobs]
+            return [result for job in jobs for result in self._write([job])]
+
+    def _undo(self) -> None:
+        """Roll back, as far as the connection still works; forget what may not be stored."""
+        self._sessions.clear()
+        try:
+            if not self._connection.closed:
+                self._connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._connection.close()
+
+    def _recovered(self, deadline: float) -> list[Result] | JournalError | None:
+        """Connect again. The results of the group if it was stored, None if it can be tried again.
+
+        A group whose commit was sent is not given up: it may have been stored.
+        """
+        pending = self._pending
+        last: JournalError | None = None
+        while True:
+            if last is not None:
+                if self._ending.is_set() or (pending is None and time.monotonic() > deadline):
+                    self._pending = None
+                    return last
+                time.sleep(RETRY_SECONDS)
+            try:
+                self._connection.close()
+                self._connection = self._address.connect()
+                self.check_identity(self._connection)
+                stored = pending is not None and self._is_stored(pending)
+            except psycopg.Error as error:
+                last = explained(error, self._address)
+                continue
+            except JournalError as error:
+                self._pending = None
+                return error
+            self._pending = None
+            return self._done(pending) if stored and pending is not None else None
+
+    def _is_stored(self, pending: _Pending) -> bool:
+        """Whether a group was committed, for certain.
+
+        The lost transaction has the ticket locked until it ends, so whoever has it next sees how it
+        ended. A position may have been given again meanwhile: the whole event is compared.
+        """
+        if pending.last is None:
+            return False  # without events it can be done again
+        want = pending.last
+        with self._connection.transaction():
+            self._connection.execute(NOT_IDLE.encode())
+            self._connection.execute("SELECT 1 FROM quarterdeck.ticket FOR UPDATE")
+            found = Reader(self._address, self._connection).everything(want.position - 1, 1)
+        return found == [want]
+
+    def _commit(self, jobs: list[Job]) -> list[Result]:
+        began = time.perf_counter()
+        work = jobs[0].work
+        if work is not None:
+            return [self._do(jobs[0], work)]
+        if not any(map(_does_something, jobs)):
+            return [Result(job, []) for job in jobs]
+        self._connection.execute(self._begin)
+        leases, machines = self._lock_conditions(jobs)
+        group, locked = self._lock(jobs)
+        last: list[Stored] = []
+        results: list[Result] = []
+        for job in jobs:
+            try:
+                self._admit(group, job, locked, leases, machines)
+                stored = self._stage(group, job, locked)
+            except QuarterdeckError as error:
+                results.append(Result(job, error))
+                continue
+            results.append(Result(job, stored))
+            last = stored or last
+        self._drop_unused(locked)
+        write_group(self._connection, group)
+        self._pending = _Pending(group, results, last[-1] if last else None)
+        _commit(self._connection)
+        # It is durable: from here on nothing can fail.
+        self.times.add(time.perf_counter() - began)
+        pending, self._pending = self._pending, None
+        return self._done(pending)
+
+    def _done(self, pending: _Pending) -> list[Result]:
+        self._sessions |= pending.group.sessions
+        return pending.results
+
+    def _do(self, job: Job, work: Callable[[SharingRecords], None]) -> Result:
+        """Change the records that hubs share, in a transaction of its own."""
+        self._connection.execute(self._begin)
+        try:
+            work(PostgresRecords(self._connection))
+        except QuarterdeckError as error:
+            self._connection.execute("ROLLBACK")
+            return Result(job, error)
+        _commit(self._connection)
+        return Result(job, [])
+
+    def _lock_conditions(
+        self, jobs: list[Job]
+    ) -> tuple[dict[str, tuple[int, str]], dict[str, Owner]]:
+        """The leases and machines that the group depends on, in the order of all locks."""
+        asked = [(job.conditions, job) for job in jobs if job.conditions is not None]
+        names = sorted(
+            {conditions.lease.name for conditions, _ in asked if conditions.lease is not None}
+        )
+        on = {
+            m
+            for conditions, job in asked
+            if conditions.asks_owner
+            for m in machines_of(job.encoded.events)
+        }
+        leases: dict[str, tuple[int, str]] = {}
+        machines: dict[str, Owner] = {}
+        if names:
+            rows = self._connection.execute(
+                "SELECT name, fence, holder FROM quarterdeck.leases WHERE name = ANY(%s)"
+                " ORDER BY name FOR SHARE",
+                (names,),
+            )
+            leases = {name: (fence, holder) for name, fence, holder in rows}
+        if on:
+            # There must be a row to lock: a hub may take the machine for the first time just now.
+            self._connection.execute(
+                "INSERT INTO quarterdeck.machines SELECT name, '', 0"
+                " FROM unnest(%s::text[]) AS name ON CONFLICT (machine) DO NOTHING",
+                (sorted(on),),
+            )
+            rows = self._connection.execute(
+                "SELECT machine, hub, generation FROM quarterdeck.machines WHERE machine = ANY(%s)"
+                " ORDER BY machine FOR SHARE",
+                (sorted(on),),
+            )
+            machines = {name: Owner(hub=hub, fence=fence) for name, hub, fence in rows if hub}
+        return leases, machines
+
+    def _lock(self, jobs: list[Job]) -> tuple[PostgresGroup, dict[str, _Locked]]:
+        """Lock the rows of the sessions, and the ticket."""
+        names = list({job.session: None for job in jobs})
+        begin = {job.session for job in jobs if job.encoded.lines and not job.forget}
+        fresh = begin - self._sessions.keys()
+        heads = [self._cached_head(name) for name in names]
+        values = (list(fresh), names, heads, VIEW_VERSION)
+        *rows, ticket = self._connection.execute(_LOCK, values, binary=True).fetchall()
+        position, seal, tick = ticket[11:14]
+        group = PostgresGroup(position, seal)
+        group.tick = tick
+        return group, {row[0]: self._locked(group, row) for row in rows}
+
+    def _cached_head(self, session: str) -> int:
+        known = self._sessions.get(session)
+        return -1 if known is None or known.view is None else known.head
+
+    def _locked(self, group: PostgresGroup, row: tuple[Any, ...]) -> _Locked:
+        session, number, head, deleted, owner, fence = row[:6]
+        cached = self._sessions.get(session)
+        view = None if cached is None else cached.view
+        if row[10] is not None:
+            reader = Reader(self._address, self._connection)
+            if row[9] != VIEW_VERSION and not deleted:
+                view = refold(reader, session, number)
+            else:
+                view = reader.view_of((session, head, *row[6:11]))
+        group.owners[session] = (owner, fence)
+        return _Locked(
+            known=Known(number, head, deleted, view),
+            owner=Owner(hub=owner, fence=fence) if owner else None,
+            view=view if head else None,
+        )
+
+    def _admit(
+        self,
+        group: PostgresGroup,
+        job: Job,
+        locked: dict[str, _Locked],
+        leases: dict[str, tuple[int, str]],
+        machines: dict[str, Owner],
+    ) -> None:
+        """Check the conditions of an append, then note a claim. Raises before any change."""
+        if not job.forget and not job.encoded.lines:  # without events none begins
+            locked.setdefault(job.session, _Locked(Known(0, 0, deleted=False), None, None))
+        row = locked.get(job.session)
+        if row is None or row.known.deleted or (job.forget and not row.known.head):
+            raise NotFound("session", job.session)
+        conditions = job.conditions
+        if conditions is None:
+            return
+        check_head(conditions, job.session, row.known.head)
+        if conditions.lease is not None:
+            check_lease(conditions, *leases.get(conditions.lease.name, (None, "")))
+        if not conditions.asks_owner:
+            return
+        running = row.view is not None and row.view.run is not None
+        hub, new = owner_after(conditions, job.session, row.owner, running)
+        for machine in machines_of(job.encoded.events):
+            check_machine(machine, machines.get(machine), hub)
+        if new:
+            group.tick += 1
+            row.owner = Owner(hub=hub, fence=group.tick)
+            group.owners[job.session] = (hub, group.tick)
+            if row.known.head:
+                group.sessions.setdefault(job.session, row.known)
+
+    def _stage(self, group: PostgresGroup, job: Job, locked: dict[str, _Locked]) -> list[Stored]:
+        row = locked[job.session]
+        if not job.encoded.lines:
+            group.add_snapshot(row.known, row.view, job.snapshot)
+            return []
+        if job.forget:
+            write_group(self._connection, group)
+            group.forgotten.append(row.known.number)
+        stored = group.add(
+            job.session,
+            row.known,
+            row.view,
+            job.at,
+            job.encoded,
+            snapshot=job.snapshot,
+            forget=job.forget,
+        )
+        group.events += stored
+        row.known = group.sessions[job.session]
+        row.view = row.known.view
+        return stored
+
+    def _drop_unused(self, locked: dict[str, _Locked]) -> None:
+        """Rows of sessions that were to begin, and did not."""
+        rows = (row.known for row in locked.values())
+        unused = [known.number for known in rows if known.number and not known.head]
+        if unused:
+            self._connection.execute(
+                "DELETE FROM quarterdeck.sessions WHERE number = ANY(%s) AND head = 0", (unused,)
+            )
+
+
+def _commit(connection: Connection) -> None:
+    """Commit. A transaction that failed before would end without an error."""
+    done = connection.execute("COMMIT").statusmessage
+    if done != "COMMIT":
+        raise JournalError(f"the transaction ended with {done}: nothing was stored")
+
+
+def _does_something(job: Job) -> bool:
+    return bool(job.encoded.lines or job.snapshot is not None or job.conditions is not None)
+
+
+def _begin(connection: Connection) -> str:
+    """How a transaction begins: a commit is on the disk when it returns, whatever is set."""
+    row = connection.execute("SHOW synchronous_commit").fetchone()
+    return _BEGIN_DURABLY if row is None or row[0] == "off" else _BEGIN
+
+
+def _parts(jobs: list[Job]) -> Iterator[list[Job]]:
+    """The jobs in groups: what changes the shared records is alone."""
+    part: list[Job] = []
+    for job in jobs:
+        if job.work is None:
+            part.append(job)
+            continue
+        if part:
+            yield part
+            part = []
+        yield [job]
+    if part:
+        yield part

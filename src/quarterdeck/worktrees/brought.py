@@ -1,0 +1,130 @@
+"""The folder of a session that comes from another machine.
+
+Owns that its branch is the one it worked on: a branch of this machine, brought up to date from the
+remote, or one that is fetched from there. A missing branch is never made anew. It is fetched
+through an empty repository, so that settings which an agent can write have no effect. `requests` is
+above; git is below.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quarterdeck.domain.errors import Conflict, LaunchError
+from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.machine_requests import OpenedPlace, OpenPlace
+from quarterdeck.worktrees.publish import allowed_protocols, clean_repository
+from quarterdeck.worktrees.remotes import Address, address_of
+from quarterdeck.worktrees.worktrees import HEADS, Worktrees
+
+
+class _Source(Value):
+    """A remote of the repository."""
+
+    name: str
+    url: str
+    address: Address
+
+
+async def open_place(wanted: OpenPlace, worktrees: Worktrees) -> OpenedPlace:
+    """The folder, with its branch if it has one. Raises `Conflict` or `LaunchError`."""
+    branch = wanted.branch
+    if branch is None:
+        return OpenedPlace(directory=wanted.directory)
+    await worktrees.check_name(wanted.directory, branch)
+    text = await _update(worktrees, wanted.directory, branch)
+    folder = await worktrees.open(wanted.directory, branch)
+    return OpenedPlace(directory=str(folder), text=text)
+
+
+async def _update(worktrees: Worktrees, directory: str, branch: str) -> str:
+    """Have the branch as new as the remote has it; gives what a person should know."""
+    async with worktrees.locked(directory) as common:
+        here = await worktrees.commit_of(directory, HEADS + branch)
+        source = await _source(worktrees, directory)
+        there, problem = None, "the repository has no remote"
+        if source is not None:
+            there, problem = await _fetch(worktrees, directory, common, branch, source)
+        if there is None and here is None:
+            raise Conflict(
+                "branch_not_here",
+                f"the branch {branch!r} is not on this machine, and was not fetched: {problem}."
+                " Push it from a machine that has it, or fetch it here",
+            )
+        if there is None:
+            return f"The branch {branch} is as this machine has it: {problem}."
+        if here is None:
+            await worktrees.git(directory, "update-ref", HEADS + branch, there, "")
+            return ""
+        return await _forward(worktrees, directory, branch, here, there)
+
+
+async def _forward(worktrees: Worktrees, directory: str, branch: str, here: str, there: str) -> str:
+    """Move a branch forward to the remote's commit, if nothing of this machine is lost by it."""
+    if here == there or await _is_before(worktrees, directory, there, here):
+        return ""
+    if not await _is_before(worktrees, directory, here, there):
+        return (
+            f"The branch {branch} is as this machine has it ({here[:12]}). The remote has other"
+            f" commits ({there[:12]})."
+        )
+    tree = await worktrees.find(directory, branch)
+    if tree is None:
+        await worktrees.git(directory, "update-ref", HEADS + branch, there, here)
+        return ""
+    try:
+        env = await worktrees.git.without_programs(tree.path)
+        await worktrees.git(tree.path, "merge", "--ff-only", "--quiet", there, env=env)
+    except LaunchError as error:
+        return (
+            f"The branch {branch} is as the worktree on this machine has it ({here[:12]}). The"
+            f" remote is ahead ({there[:12]}): {error}."
+        )
+    return ""
+
+
+async def _is_before(worktrees: Worktrees, directory: str, one: str, other: str) -> bool:
+    found = await worktrees.git(
+        directory, "merge-base", "--is-ancestor", one, other, good=(0, 1, 128)
+    )
+    return found.code == 0
+
+
+async def _source(worktrees: Worktrees, directory: str) -> _Source | None:
+    """The remote `origin`, or the only one."""
+    git = worktrees.git
+    names = (await git(directory, "remote")).text.splitlines()
+    name = "origin" if "origin" in names else names[0] if len(names) == 1 else ""
+    if not name:
+        return None
+    found = await git(
+        directory, "config", "--get-all", "--end-of-options", f"remote.{name}.url", good=(0, 1, 128)
+    )
+    url = found.text.split("\n")[-1] if found.code == 0 else ""
+    if url.startswith(("./", "../")):
+        url = str((Path(directory) / url).resolve())
+    return _Source(name=name, url=url, address=address_of(url)) if url else None
+
+
+async def _fetch(
+    worktrees: Worktrees, directory: str, common: str, branch: str, source: _Source
+) -> tuple[str | None, str]:
+    """The remote's commit of a branch, with its objects; else None and the reason."""
+    if source.address.problem:
+        return None, f"the remote {source.address.shown}: {source.address.problem}"
+    git = worktrees.git
+    async with clean_repository(worktrees, directory) as place:
+        env = {**allowed_protocols(), "GIT_OBJECT_DIRECTORY": str(Path(common) / "objects")}
+        try:
+            await git(
+                place, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
+                "--no-write-fetch-head", "--", source.url, f"{HEADS}{branch}:{HEADS}{branch}",
+                env=env,
+            )  # fmt: skip
+            found = await git(
+                place, "rev-parse", "--verify", f"{HEADS}{branch}^{{commit}}", env=env
+            )
+        except LaunchError as error:
+            words = str(error).replace(source.url, source.address.shown)
+            return None, f"the remote {source.address.shown}: {words}"
+    return found.text, ""
