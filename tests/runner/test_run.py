@@ -279,7 +279,7 @@ async def test_a_forgotten_run_is_deleted_though_the_hub_has_not_got_it_all(tmp_
         await hub.ended("one")
         await hub.say(Forget(run="one"))
         await hub.until(lambda: not runner.runs)
-        assert not list((tmp_path / "home/spool").glob("one/*.log"))
+        await until(lambda: not list((tmp_path / "home/spool").glob("one/*.log")))
 
 
 async def test_a_forgotten_run_that_goes_on_is_forgotten_at_its_end(tmp_path: Path) -> None:
