@@ -69,10 +69,10 @@ if TYPE_CHECKING:
         Destination,
         PermissionBehavior,
         PermissionMode,
-        PermissionRule,
     )
     from quarterdeck.wire.states import State
     from quarterdeck.wire.turns import Turn
+    from quarterdeck.wire.values import PermissionRule
     from quarterdeck.wire.versions import Version
 
 __all__ = [
@@ -167,7 +167,7 @@ _HOMES = {
     "McpStdioServer": "quarterdeck.wire.info",
     "PermissionBehavior": "quarterdeck.wire.permissions",
     "PermissionMode": "quarterdeck.wire.permissions",
-    "PermissionRule": "quarterdeck.wire.permissions",
+    "PermissionRule": "quarterdeck.wire.values",
     "Prompt": "quarterdeck.wire.outbound",
     "QuarterdeckError": "quarterdeck.domain.errors",
     "RequestError": "quarterdeck.domain.errors",

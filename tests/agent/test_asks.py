@@ -17,10 +17,10 @@ from quarterdeck.wire.permissions import (
     Destination,
     PermissionBehavior,
     PermissionMode,
-    PermissionRule,
     SetMode,
 )
 from quarterdeck.wire.requests import CanUseTool
+from quarterdeck.wire.values import PermissionRule
 from quarterdeck.wire.versions import release
 
 RULE = AddRules(

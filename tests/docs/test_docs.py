@@ -20,7 +20,7 @@ from quarterdeck.agent.controls import Controls
 from quarterdeck.domain import errors
 from quarterdeck.wire.commands import Command
 from quarterdeck.wire.permissions import PermissionMode
-from quarterdeck.wire.result import ResultSubtype
+from quarterdeck.wire.reports import ResultSubtype
 from support.clis import PROJECT
 from support.pages import Page, all_pages, page
 

@@ -20,7 +20,7 @@ from quarterdeck.testing import (
     reply,
 )
 from quarterdeck.wire.messages import AssistantError
-from quarterdeck.wire.result import ResultSubtype, TerminalReason
+from quarterdeck.wire.reports import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import ApiRetry
 from quarterdeck.wire.versions import release

@@ -11,7 +11,7 @@ import pytest
 from quarterdeck import Agent, Query
 from quarterdeck.domain.errors import LinkClosed, TurnFailed
 from quarterdeck.testing import ToolUse, play
-from quarterdeck.wire.result import ResultSubtype
+from quarterdeck.wire.reports import ResultSubtype
 from quarterdeck.wire.versions import flags_all_errors, release
 from support.bounds import SECONDS
 from support.meddling import Meddler

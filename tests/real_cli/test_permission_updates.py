@@ -19,7 +19,6 @@ from quarterdeck.wire.permissions import (
     Destination,
     PermissionBehavior,
     PermissionMode,
-    PermissionRule,
     PermissionUpdate,
     RemoveDirectories,
     RemoveRules,
@@ -28,6 +27,7 @@ from quarterdeck.wire.permissions import (
 )
 from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.system import Status
+from quarterdeck.wire.values import PermissionRule
 from quarterdeck.wire.versions import release
 from support.bounds import SECONDS
 from support.scenes import (

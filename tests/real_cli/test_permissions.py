@@ -16,8 +16,8 @@ from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import EndSession
 from quarterdeck.wire.messages import StreamEvent, User
 from quarterdeck.wire.permissions import AddRules, Destination, PermissionMode, SetMode
+from quarterdeck.wire.reports import ResultSubtype, TerminalReason
 from quarterdeck.wire.requests import DecisionReasonType
-from quarterdeck.wire.result import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
 from quarterdeck.wire.stream import MessageStop
 from quarterdeck.wire.versions import release

@@ -13,7 +13,7 @@ from quarterdeck import Agent, Allow, Decision, PlanAsk, QuestionsAsk
 from quarterdeck.agent.asks import AnyAsk
 from quarterdeck.testing import ToolUse, play
 from quarterdeck.wire.permissions import PermissionMode
-from quarterdeck.wire.result import ResultSubtype
+from quarterdeck.wire.reports import ResultSubtype
 from quarterdeck.wire.system import Status
 from quarterdeck.wire.versions import release
 from support.bounds import SECONDS

@@ -20,7 +20,7 @@ from quarterdeck.wire.commands import McpStatus
 from quarterdeck.wire.control import ControlCancel
 from quarterdeck.wire.messages import Result, StreamEvent, User
 from quarterdeck.wire.outbound import Priority
-from quarterdeck.wire.result import ResultSubtype, TerminalReason
+from quarterdeck.wire.reports import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
 from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.versions import joins_queued_prompts, release

@@ -19,9 +19,9 @@ from quarterdeck.wire.tasks import (
     TaskNotification,
     TaskProgress,
     TaskStarted,
-    TaskStatus,
     TaskUpdated,
 )
+from quarterdeck.wire.values import TaskStatus
 from quarterdeck.wire.versions import marks_own_turns, release, starts_turns_itself
 from support.bounds import SECONDS
 from support.scenes import running

@@ -6,6 +6,7 @@ from claude_agent_sdk.types import HookEvent as OfficialEvent
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.wire.hook_inputs import decode_hook_input
 from quarterdeck.wire.hooks import (
     HookEvent,
     HookInput,
@@ -15,7 +16,6 @@ from quarterdeck.wire.hooks import (
     PostToolUseInput,
     StopInput,
     UnknownHook,
-    decode_hook_input,
 )
 from quarterdeck.wire.permissions import SetMode
 

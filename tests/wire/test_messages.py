@@ -39,8 +39,7 @@ from quarterdeck.wire.messages import (
     User,
 )
 from quarterdeck.wire.outbound import KeepAlive
-from quarterdeck.wire.reports import RateLimitStatus
-from quarterdeck.wire.result import ResultSubtype, TerminalReason
+from quarterdeck.wire.reports import RateLimitStatus, ResultSubtype, TerminalReason
 from quarterdeck.wire.system import SYSTEM, Init
 
 M = TypeVar("M", bound=Message)

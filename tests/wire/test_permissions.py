@@ -9,7 +9,6 @@ from quarterdeck.wire.permissions import (
     Destination,
     PermissionBehavior,
     PermissionMode,
-    PermissionRule,
     PermissionUpdate,
     RemoveDirectories,
     RemoveRules,
@@ -17,6 +16,7 @@ from quarterdeck.wire.permissions import (
     SetMode,
     suggestions,
 )
+from quarterdeck.wire.values import PermissionRule
 
 RULES = '"rules":[{"toolName":"Bash","ruleContent":"git status:*"},{"toolName":"Read"}]'
 

@@ -10,6 +10,7 @@ from msgspec import Raw
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import UnknownPart
 from quarterdeck.wire.content import StopReason, ToolUseBlock
+from quarterdeck.wire.deltas import delta_text
 from quarterdeck.wire.messages import StreamEvent
 from quarterdeck.wire.stream import (
     CitationsDelta,
@@ -27,7 +28,6 @@ from quarterdeck.wire.stream import (
     StreamFailure,
     TextDelta,
     ThinkingDelta,
-    delta_text,
     events,
 )
 

@@ -13,7 +13,7 @@ from quarterdeck.wire.envelope import System
 from quarterdeck.wire.internal import SessionTitleChanged
 from quarterdeck.wire.notices import Informational, PermissionDenied
 from quarterdeck.wire.permissions import PermissionMode
-from quarterdeck.wire.result import FastModeState
+from quarterdeck.wire.reports import FastModeState
 from quarterdeck.wire.system import (
     SYSTEM,
     ApiRetry,
@@ -30,9 +30,9 @@ from quarterdeck.wire.tasks import (
     TaskEnd,
     TaskNotification,
     TaskStarted,
-    TaskStatus,
     TaskUpdated,
 )
+from quarterdeck.wire.values import TaskStatus
 
 S = TypeVar("S", bound=System)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.messages import Result
-from quarterdeck.wire.result import ModelUsage
+from quarterdeck.wire.reports import ModelUsage
 from quarterdeck.wire.turns import Totals
 from support import lines
 

@@ -24,7 +24,6 @@ from quarterdeck.wire.permissions import (
     Destination,
     PermissionBehavior,
     PermissionMode,
-    PermissionRule,
     PermissionUpdate,
     SetMode,
     Suggestion,
@@ -32,6 +31,7 @@ from quarterdeck.wire.permissions import (
 from quarterdeck.wire.rawjson import plain_object
 from quarterdeck.wire.requests import CanUseTool
 from quarterdeck.wire.tools import Action, Plan, Questions, describe, parse_plan, parse_questions
+from quarterdeck.wire.values import PermissionRule
 from quarterdeck.wire.versions import Version, accepts_mode, accepts_unknown_updates
 
 __all__ = [

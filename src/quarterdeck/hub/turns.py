@@ -12,7 +12,7 @@ from quarterdeck.domain.ids import derived_uuid
 from quarterdeck.domain.structs import ABSENT, Mutable
 from quarterdeck.hub.lines import is_uuid
 from quarterdeck.protocol.events import Event, ModelTokens, PromptSent, PromptTaken, TurnEnded
-from quarterdeck.wire.result import ModelUsage
+from quarterdeck.wire.reports import ModelUsage
 from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.turns import TurnEnded as WireEnded

@@ -54,7 +54,7 @@ class AllowResult(Part, tag_field="behavior", tag="allow"):
     @cached_property
     def updates(self) -> tuple[Suggestion, ...]:
         """The changes to the permissions that come with it."""
-        return suggestions(self.updates_json or ())
+        return suggestions(self.updates_json)
 
 
 class DenyResult(Part, tag_field="behavior", tag="deny"):

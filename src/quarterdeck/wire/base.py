@@ -134,11 +134,11 @@ class OpenUnion(Generic[T]):
                 return msgspec.structs.replace(part, error=None)
             return part
 
-    def decode_each(self, parts: Iterable[Raw]) -> tuple[T | UnknownPart, ...]:
+    def decode_each(self, parts: Iterable[Raw] | None) -> tuple[T | UnknownPart, ...]:
         """Decode a sequence of members, each separately, so that a new one does not affect the
-        others.
+        others. None is an absent sequence.
         """
-        return tuple(self.decode(part) for part in parts)
+        return tuple(self.decode(part) for part in parts or ())
 
 
 _decode_kind = msgspec.json.Decoder(_Kind).decode

@@ -2,6 +2,8 @@
 
 `SyncOutput` decides at once, `AsyncOutput` says that the hook continues in the background, and
 `SyncOutput()` has no opinion. Members for a single event are in their own struct, in `specific`.
+
+Written by tools/write_wire.py from tools/wire/hook_outputs.toml; do not edit.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from msgspec import Raw, field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.rawjson import is_object
+from quarterdeck.wire.rawjson import always, is_object
 
 
 class HookDecision(OpenEnum):
@@ -46,7 +48,8 @@ class PreToolUseOutput(_WithContext, tag="PreToolUse"):
     updated_input: Raw = ABSENT
 
     def __post_init__(self) -> None:
-        _object(self.updated_input, "updated input")
+        if self.updated_input and not is_object(self.updated_input):
+            raise UsageError("the updated input of a hook must be a JSON object")
 
 
 class PostToolUseOutput(_WithContext, tag="PostToolUse"):
@@ -125,7 +128,8 @@ class AllowDecision(Part, tag_field="behavior", tag="allow", rename="camel"):
     updated_permissions: tuple[Raw, ...] | None = None
 
     def __post_init__(self) -> None:
-        _object(self.updated_input, "updated input")
+        if self.updated_input and not is_object(self.updated_input):
+            raise UsageError("the updated input of a hook must be a JSON object")
 
 
 class DenyDecision(Part, tag_field="behavior", tag="deny"):
@@ -152,7 +156,8 @@ class _ElicitationSpecific(_Specific):
     content: Raw = ABSENT
 
     def __post_init__(self) -> None:
-        _object(self.content, "content")
+        if self.content and not is_object(self.content):
+            raise UsageError("the content of a hook must be a JSON object")
 
 
 class ElicitationOutput(_ElicitationSpecific, tag="Elicitation"):
@@ -219,7 +224,7 @@ class SyncOutput(Part, rename="camel"):
     `continue_=False` ends the turn; the current tool is still asked for and run.
     """
 
-    continue_: bool | None = field(name="continue", default=None)
+    continue_: bool | None = None
     stop_reason: str | None = None
     suppress_output: bool | None = None
     decision: HookDecision | None = None
@@ -232,13 +237,8 @@ class SyncOutput(Part, rename="camel"):
 class AsyncOutput(Part, rename="camel"):
     """The hook continues in the background; the CLI does not wait."""
 
-    async_: bool = field(name="async", default_factory=lambda: True)
+    async_: bool = always(True)
     async_timeout: Number | None = None
 
 
 HookOutput = SyncOutput | AsyncOutput
-
-
-def _object(raw: Raw, what: str) -> None:
-    if raw and not is_object(raw):
-        raise UsageError(f"the {what} of a hook must be a JSON object")

@@ -1,16 +1,17 @@
 """Hooks: their registration, and the input of each of the 33 events.
 
-`hook_outputs` has the answers. An unknown event is an `UnknownHook` with its JSON. Every member has
-a default: a hook must be answered, even if a version omits members.
+`hook_inputs` decodes an input; `hook_outputs` has the answers. An unknown event is an `UnknownHook`
+with its JSON. Every member has a default: a hook must be answered, even if a version omits members.
+
+Written by tools/write_wire.py from tools/wire/hooks.toml; do not edit.
 """
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions
@@ -169,7 +170,7 @@ class PermissionRequestInput(_ToolInput, tag="PermissionRequest"):
 
     def suggestions(self) -> tuple[Suggestion, ...]:
         """The changes that would spare this question the next time."""
-        return suggestions(self.permission_suggestions or ())
+        return suggestions(self.permission_suggestions)
 
 
 class PermissionDeniedInput(_ToolInput, tag="PermissionDenied"):
@@ -414,6 +415,8 @@ HookInput = (
     PreToolUseInput
     | PostToolUseInput
     | PostToolUseFailureInput
+    | PermissionRequestInput
+    | PermissionDeniedInput
     | PostToolBatchInput
     | NotificationInput
     | UserPromptSubmitInput
@@ -421,15 +424,13 @@ HookInput = (
     | SessionStartInput
     | SessionEndInput
     | StopInput
+    | SubagentStopInput
     | StopFailureInput
     | SubagentStartInput
-    | SubagentStopInput
     | PreCompactInput
     | PostCompactInput
     | PreModelSwitchInput
     | PostModelSwitchInput
-    | PermissionRequestInput
-    | PermissionDeniedInput
     | SetupInput
     | TeammateIdleInput
     | TaskCreatedInput
@@ -445,24 +446,3 @@ HookInput = (
     | DirectoryAddedInput
     | MessageDisplayInput
 )
-
-
-class _Event(Struct):
-    hook_event_name: str = ""
-
-
-_decode_event = msgspec.json.Decoder(_Event).decode
-_decoder: msgspec.json.Decoder[HookInput] = msgspec.json.Decoder(HookInput)
-
-
-def decode_hook_input(json: Raw) -> HookInput | UnknownHook:
-    """Type the input of a hook by its event. Never raises."""
-    try:
-        return _decoder.decode(json)
-    except DECODE_ERRORS as error:
-        try:
-            event = _decode_event(json).hook_event_name
-        except DECODE_ERRORS:
-            event = ""
-        known = HookEvent(event).known
-        return UnknownHook(event=event, json=json, error=str(error) if known else None)

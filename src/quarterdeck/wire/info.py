@@ -1,8 +1,9 @@
 """Descriptions of the CLI, and of servers, agents and plugins.
 
-Owns the small structs that several messages and answers share: commands, agents, models, account,
-MCP servers. Everything that comes from a CLI has a default, because versions differ. Python names
-are snake case; the wire's are camel case.
+Owns the small structs that several messages and answers share. Everything that comes from a CLI has
+a default, because versions differ. Python names are snake case; the wire's are camel case.
+
+Written by tools/write_wire.py from tools/wire/info.toml; do not edit.
 """
 
 from __future__ import annotations

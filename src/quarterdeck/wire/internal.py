@@ -3,6 +3,8 @@
 They are in no published type, and may change or vanish with any release: code that uses them must
 also work without them. Most are for Anthropic's own hosts and user interfaces. So their fields are
 few and loosely typed; `raw` has the rest.
+
+Written by tools/write_wire.py from tools/wire/internal.toml; do not edit.
 """
 
 from __future__ import annotations

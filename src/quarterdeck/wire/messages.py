@@ -23,6 +23,7 @@ from quarterdeck.wire.content import (
     decode_user_body,
 )
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
+from quarterdeck.wire.deltas import delta_text
 from quarterdeck.wire.envelope import Origin, decode_origin
 from quarterdeck.wire.internal import AutocompactState, CommandLifecycle, TranscriptMirror
 from quarterdeck.wire.outbound import KeepAlive
@@ -34,7 +35,7 @@ from quarterdeck.wire.reports import (
     decode_usage_report,
 )
 from quarterdeck.wire.result import Result as Result
-from quarterdeck.wire.stream import Event, delta_text, events
+from quarterdeck.wire.stream import Event, events
 from quarterdeck.wire.system import AnySystem
 
 

@@ -2,6 +2,8 @@
 
 Owns notes, warnings, the output of commands and of hooks from the settings, and refusals and
 losses. `system` has those about the CLI's own state.
+
+Written by tools/write_wire.py from tools/wire/notices.toml; do not edit.
 """
 
 from __future__ import annotations
@@ -130,11 +132,11 @@ class PermissionDenied(System, tag="permission_denied"):
     message: str = ""
 
 
-class MirrorKey(Part):
+class MirrorKey(Part, rename="camel"):
     """Which session file a mirror is of."""
 
-    project_key: str = field(name="projectKey", default="")
-    session_id: str = field(name="sessionId", default="")
+    project_key: str = ""
+    session_id: str = ""
     subpath: str | None = None
 
 

@@ -2,15 +2,16 @@
 
 A CLI suggests changes with a permission request; we send changes with an answer. Below: `base`.
 Which change is safe for which version is the business of `versions`.
+
+Written by tools/write_wire.py from tools/wire/permissions.toml; do not edit.
 """
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from msgspec import Raw
-
 from quarterdeck.wire.base import OpenEnum, OpenUnion, Part, UnknownPart
+from quarterdeck.wire.values import PermissionRule
 
 
 class PermissionMode(OpenEnum):
@@ -19,12 +20,12 @@ class PermissionMode(OpenEnum):
     DEFAULT = "default"
     ACCEPT_EDITS = "acceptEdits"
     PLAN = "plan"
+    # Despite its name: calls that no rule allows are denied without a question.
     DONT_ASK = "dontAsk"
-    """Despite its name: calls that no rule allows are denied without a question."""
     BYPASS_PERMISSIONS = "bypassPermissions"
     AUTO = "auto"
+    # Only 2.1.37 had it.
     DELEGATE = "delegate"
-    """Only 2.1.37 had it."""
 
 
 ModeName: TypeAlias = Literal[
@@ -49,17 +50,6 @@ class Destination(OpenEnum):
     LOCAL_SETTINGS = "localSettings"
     SESSION = "session"
     CLI_ARG = "cliArg"
-
-
-class PermissionRule(Part, rename="camel"):
-    """A tool, or only such calls of it as `rule_content` matches: `Bash(git status:*)`."""
-
-    tool_name: str
-    rule_content: str | None = None
-
-    def __str__(self) -> str:
-        content = self.rule_content
-        return self.tool_name if content is None else f"{self.tool_name}({content})"
 
 
 class AddRules(Part, tag="addRules"):
@@ -110,12 +100,11 @@ class RemoveDirectories(Part, tag="removeDirectories"):
 PermissionUpdate = (
     AddRules | ReplaceRules | RemoveRules | SetMode | AddDirectories | RemoveDirectories
 )
+
 Suggestion = PermissionUpdate | UnknownPart
 """A change as a CLI may suggest it: of a kind that we know, or not."""
 
 updates: OpenUnion[PermissionUpdate] = OpenUnion(PermissionUpdate)
 
-
-def suggestions(parts: tuple[Raw, ...]) -> tuple[Suggestion, ...]:
-    """Decode the CLI's suggestions, each separately. Never raises."""
-    return updates.decode_each(parts)
+suggestions = updates.decode_each
+"""Decodes the suggestions of a CLI, each separately. Never raises."""

@@ -15,7 +15,8 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.hooks import HookInput, UnknownHook, decode_hook_input
+from quarterdeck.wire.hook_inputs import decode_hook_input
+from quarterdeck.wire.hooks import HookInput, UnknownHook
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions
 from quarterdeck.wire.rawjson import EMPTY, is_object, subtype_of
@@ -85,7 +86,7 @@ class CanUseTool(_Request, tag="can_use_tool"):
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """The changes that would spare this question the next time."""
-        return suggestions(self.permission_suggestions or ())
+        return suggestions(self.permission_suggestions)
 
 
 class HookCallback(_Request, tag="hook_callback"):

@@ -1,19 +1,18 @@
 """Stream events: the Messages API's own events, in `stream_event` messages.
 
-Owns one event; the reader keeps track of blocks and messages.
+Owns one event; the reader keeps track of blocks and messages. `deltas` reads the text of a delta
+without decoding anything else.
 
-Only deltas need speed: a message has hundreds, and most readers only want their text. `delta_text`
-returns it without decoding anything else.
+Written by tools/write_wire.py from tools/wire/stream.toml; do not edit.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 
-import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Raw, field
 
-from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenUnion, Part, UnknownPart
 from quarterdeck.wire.content import (
     AssistantBody,
@@ -168,24 +167,3 @@ Event = (
 events: OpenUnion[Event] = OpenUnion(Event)
 
 _decode_change: Lazy[MessageChange] = Lazy(MessageChange, MessageChange)
-
-
-class _AnyDelta(Struct, gc=False):
-    kind: str = field(name="type", default="")
-    text: str = ""
-
-
-class _AnyEvent(Struct, gc=False):
-    delta: _AnyDelta | None = None
-
-
-_any_event = msgspec.json.Decoder(_AnyEvent).decode
-
-
-def delta_text(event: Raw) -> str:
-    """The text that an event adds; empty for all events but text deltas. Never raises."""
-    try:
-        delta = _any_event(event).delta
-    except DECODE_ERRORS:
-        return ""
-    return delta.text if delta and delta.kind == "text_delta" else ""

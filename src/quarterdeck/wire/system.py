@@ -3,6 +3,8 @@
 Owns the CLI's messages about itself: how it was started, its current state, refusals. Those about
 tasks are in `tasks`, those for people in `notices`, the unpublished ones in `internal`. `SYSTEM`
 lists all of them for `codec`.
+
+Written by tools/write_wire.py from tools/wire/system.toml; do not edit.
 """
 
 from __future__ import annotations
@@ -12,12 +14,63 @@ from typing import ClassVar
 from msgspec import field
 
 from quarterdeck.domain.structs import name_set
-from quarterdeck.wire import internal, notices, tasks
 from quarterdeck.wire.base import Message, Number, OpenEnum, Part
 from quarterdeck.wire.envelope import System
 from quarterdeck.wire.info import SlashCommand
+from quarterdeck.wire.internal import (
+    BridgeState,
+    CloudSessionDelta,
+    CodeChangePublished,
+    DevIntent,
+    FeedbackDraftQueued,
+    FileAttachmentsMissing,
+    InheritedAsksSettled,
+    InstructionSizeWarning,
+    PeerMessageHold,
+    PermissionCheckStatus,
+    PerTurnEffortChanged,
+    PostTurnSummary,
+    SessionMetadata,
+    SessionTitleChanged,
+    TaskSummary,
+    TurnHandoffAvailable,
+    TurnPreempted,
+    UiFocus,
+    UiInvalidate,
+    UiLog,
+    UiNotify,
+    UiNotifyCancel,
+    UiPanes,
+    UiPlaced,
+    UiScroll,
+    UiStatus,
+    UiToast,
+    VcsStateChanged,
+)
+from quarterdeck.wire.notices import (
+    ElicitationComplete,
+    FilesPersisted,
+    HookProgress,
+    HookResponse,
+    HookStarted,
+    Informational,
+    LocalCommandOutput,
+    MemoryRecall,
+    MirrorError,
+    Notification,
+    PermissionDenied,
+    PluginInstall,
+    SessionWritesLost,
+)
 from quarterdeck.wire.permissions import PermissionMode
-from quarterdeck.wire.result import FastModeDisabledReason, FastModeState
+from quarterdeck.wire.reports import FastModeDisabledReason, FastModeState
+from quarterdeck.wire.tasks import (
+    BackgroundTasksChanged,
+    TaskNotification,
+    TaskProgress,
+    TaskStarted,
+    TaskUpdated,
+)
 
 
 class InitMcpServer(Part):
@@ -118,7 +171,11 @@ class Status(System, tag="status"):
     `requesting` comes only with partial messages. `compact_result` comes when compacting ends.
     """
 
-    untyped: ClassVar[frozenset[str]] = name_set("compact_output_chars resume_held_for_plan")
+    untyped: ClassVar[frozenset[str]] = name_set(
+        """
+        compact_output_chars resume_held_for_plan
+        """
+    )
 
     status: WorkingStatus | None = None
     permission_mode: PermissionMode | None = field(name="permissionMode", default=None)
@@ -196,7 +253,11 @@ class ControlRequestProgress(System, tag="control_request_progress"):
 class ModelRefusalFallback(System, tag="model_refusal_fallback"):
     """The model refused, and another one took over; discard the refused messages."""
 
-    untyped: ClassVar[frozenset[str]] = name_set("saw_cyber_refusal api_refusal_cyber_verification")
+    untyped: ClassVar[frozenset[str]] = name_set(
+        """
+        saw_cyber_refusal api_refusal_cyber_verification
+        """
+    )
 
     trigger: str = ""
     direction: str = ""
@@ -261,10 +322,63 @@ class CommandsChanged(System, tag="commands_changed"):
 
 
 SYSTEM: dict[str, type[Message]] = {
-    str(found.__struct_config__.tag): found
-    for names in (globals(), vars(notices), vars(tasks), vars(internal))
-    for found in list(names.values())
-    if isinstance(found, type) and issubclass(found, System) and found is not System
+    "init": Init,
+    "status": Status,
+    "compact_boundary": CompactBoundary,
+    "api_retry": ApiRetry,
+    "control_request_progress": ControlRequestProgress,
+    "model_refusal_fallback": ModelRefusalFallback,
+    "model_refusal_no_fallback": ModelRefusalNoFallback,
+    "thinking_tokens": ThinkingTokens,
+    "session_state_changed": SessionStateChanged,
+    "worker_shutting_down": WorkerShuttingDown,
+    "commands_changed": CommandsChanged,
+    "local_command_output": LocalCommandOutput,
+    "hook_started": HookStarted,
+    "hook_progress": HookProgress,
+    "hook_response": HookResponse,
+    "plugin_install": PluginInstall,
+    "notification": Notification,
+    "files_persisted": FilesPersisted,
+    "memory_recall": MemoryRecall,
+    "elicitation_complete": ElicitationComplete,
+    "permission_denied": PermissionDenied,
+    "mirror_error": MirrorError,
+    "informational": Informational,
+    "session_writes_lost": SessionWritesLost,
+    "task_started": TaskStarted,
+    "task_progress": TaskProgress,
+    "task_updated": TaskUpdated,
+    "task_notification": TaskNotification,
+    "background_tasks_changed": BackgroundTasksChanged,
+    "bridge_state": BridgeState,
+    "session_title_changed": SessionTitleChanged,
+    "inherited_asks_settled": InheritedAsksSettled,
+    "code_change_published": CodeChangePublished,
+    "vcs_state_changed": VcsStateChanged,
+    "feedback_draft_queued": FeedbackDraftQueued,
+    "ui_invalidate": UiInvalidate,
+    "ui_log": UiLog,
+    "ui_toast": UiToast,
+    "ui_notify": UiNotify,
+    "ui_notify_cancel": UiNotifyCancel,
+    "ui_status": UiStatus,
+    "ui_panes": UiPanes,
+    "ui_placed": UiPlaced,
+    "ui_scroll": UiScroll,
+    "ui_focus": UiFocus,
+    "cloud_session_delta": CloudSessionDelta,
+    "dev_intent": DevIntent,
+    "turn_handoff_available": TurnHandoffAvailable,
+    "turn_preempted": TurnPreempted,
+    "peer_message_hold": PeerMessageHold,
+    "per_turn_effort_changed": PerTurnEffortChanged,
+    "permission_check_status": PermissionCheckStatus,
+    "instruction_size_warning": InstructionSizeWarning,
+    "file_attachments_missing": FileAttachmentsMissing,
+    "post_turn_summary": PostTurnSummary,
+    "task_summary": TaskSummary,
+    "session_metadata": SessionMetadata,
 }
 """Every `system` message that has a type, by subtype."""
 
@@ -280,51 +394,51 @@ AnySystem = (
     | SessionStateChanged
     | WorkerShuttingDown
     | CommandsChanged
-    | notices.LocalCommandOutput
-    | notices.HookStarted
-    | notices.HookProgress
-    | notices.HookResponse
-    | notices.PluginInstall
-    | notices.Notification
-    | notices.FilesPersisted
-    | notices.MemoryRecall
-    | notices.ElicitationComplete
-    | notices.PermissionDenied
-    | notices.MirrorError
-    | notices.Informational
-    | notices.SessionWritesLost
-    | tasks.TaskStarted
-    | tasks.TaskProgress
-    | tasks.TaskUpdated
-    | tasks.TaskNotification
-    | tasks.BackgroundTasksChanged
-    | internal.BridgeState
-    | internal.SessionTitleChanged
-    | internal.InheritedAsksSettled
-    | internal.CodeChangePublished
-    | internal.VcsStateChanged
-    | internal.FeedbackDraftQueued
-    | internal.UiInvalidate
-    | internal.UiLog
-    | internal.UiToast
-    | internal.UiNotify
-    | internal.UiNotifyCancel
-    | internal.UiStatus
-    | internal.UiPanes
-    | internal.UiPlaced
-    | internal.UiScroll
-    | internal.UiFocus
-    | internal.CloudSessionDelta
-    | internal.DevIntent
-    | internal.TurnHandoffAvailable
-    | internal.TurnPreempted
-    | internal.PeerMessageHold
-    | internal.PerTurnEffortChanged
-    | internal.PermissionCheckStatus
-    | internal.InstructionSizeWarning
-    | internal.FileAttachmentsMissing
-    | internal.PostTurnSummary
-    | internal.TaskSummary
-    | internal.SessionMetadata
+    | LocalCommandOutput
+    | HookStarted
+    | HookProgress
+    | HookResponse
+    | PluginInstall
+    | Notification
+    | FilesPersisted
+    | MemoryRecall
+    | ElicitationComplete
+    | PermissionDenied
+    | MirrorError
+    | Informational
+    | SessionWritesLost
+    | TaskStarted
+    | TaskProgress
+    | TaskUpdated
+    | TaskNotification
+    | BackgroundTasksChanged
+    | BridgeState
+    | SessionTitleChanged
+    | InheritedAsksSettled
+    | CodeChangePublished
+    | VcsStateChanged
+    | FeedbackDraftQueued
+    | UiInvalidate
+    | UiLog
+    | UiToast
+    | UiNotify
+    | UiNotifyCancel
+    | UiStatus
+    | UiPanes
+    | UiPlaced
+    | UiScroll
+    | UiFocus
+    | CloudSessionDelta
+    | DevIntent
+    | TurnHandoffAvailable
+    | TurnPreempted
+    | PeerMessageHold
+    | PerTurnEffortChanged
+    | PermissionCheckStatus
+    | InstructionSizeWarning
+    | FileAttachmentsMissing
+    | PostTurnSummary
+    | TaskSummary
+    | SessionMetadata
 )
 """The same as a union, for type checkers."""

@@ -3,17 +3,20 @@
 Owns the events of a task; `system` has the other subtypes. From about 2.1.240 on foreground tasks
 are reported as well. A task's end may come as `TaskNotification`, as `TaskUpdated`, or as both:
 readers must accept either.
+
+Written by tools/write_wire.py from tools/wire/tasks.toml; do not edit.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from msgspec import Raw, field
+from msgspec import Raw
 
 from quarterdeck.domain.structs import ABSENT, name_set
 from quarterdeck.wire.base import Number, OpenEnum, Part
 from quarterdeck.wire.envelope import System
+from quarterdeck.wire.values import TaskStatus
 
 
 class TaskEnd(OpenEnum):
@@ -24,22 +27,6 @@ class TaskEnd(OpenEnum):
     STOPPED = "stopped"
 
 
-class TaskStatus(OpenEnum):
-    """The status of a task."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    PAUSED = "paused"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    KILLED = "killed"
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will come of the task."""
-        return self in {TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.KILLED}
-
-
 class TaskUsage(Part):
     """A task's usage so far."""
 
@@ -48,14 +35,14 @@ class TaskUsage(Part):
     duration_ms: Number = 0
 
 
-class ResourceLink(Part):
+class ResourceLink(Part, rename="camel"):
     """Something that an MCP server offers to read."""
 
     uri: str = ""
     name: str = ""
     title: str | None = None
     description: str | None = None
-    mime_type: str | None = field(name="mimeType", default=None)
+    mime_type: str | None = None
     size: Number | None = None
     annotations: Raw = ABSENT
 

@@ -31,7 +31,7 @@ from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.internal import CommandLifecycle
 from quarterdeck.wire.messages import Assistant, ConversationReset, Result, StreamEvent, User
-from quarterdeck.wire.result import ModelUsage
+from quarterdeck.wire.reports import ModelUsage
 from quarterdeck.wire.system import Init, SessionStateChanged
 from quarterdeck.wire.tasks import TaskNotification
 from quarterdeck.wire.versions import Version, starts_turns_itself
