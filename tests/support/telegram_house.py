@@ -83,7 +83,13 @@ class TelegramHouse:
         await run_front(self.where, self.front(), clock=self.clock, running=self.running)
 
     async def clear(self) -> None:
-        """End what runs: a runner has a limited number of agents."""
+        """End what runs, and forget the people: a runner has a limited number of agents.
+
+        The front asks the hub each minute of its fast clock whether each person still has access.
+        """
+        if (messenger := self.running.messenger) is not None:
+            for user in messenger.state.paired_users():
+                messenger.state.unpair(user)
         hub = self.service.hub
         running = [view.session for view in await hub.sessions() if view.run is not None]
         async with anyio.create_task_group() as tasks:

@@ -24,7 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     from quarterdeck.cli.app import run_app
     from quarterdeck.cli.exits import Exit, OutputClosed, exit_code
-    from quarterdeck.cli.terminal.text import plain
     from quarterdeck.domain.errors import QuarterdeckError
 
     try:
@@ -32,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except QuarterdeckError as error:
         if os.environ.get("QUARTERDECK_DEBUG") == "1":
             raise
+        from quarterdeck.cli.terminal.text import plain  # loads more than most commands need
+
         sys.stderr.write(f"quarterdeck: {plain(str(error))}\n")
         return exit_code(error)
     except OutputClosed:

@@ -12,24 +12,24 @@ from support.processes import Processes
 from support.telegram_house import Guest, TelegramHouse, telegram_house
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def processes_of_the_house() -> Iterator[Processes]:
     registry = Processes()
     yield registry
     registry.end_all()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def house(
     tmp_path_factory: pytest.TempPathFactory, processes_of_the_house: Processes
 ) -> AsyncIterator[TelegramHouse]:
-    """The house of all tests."""
+    """The house of all tests. It ends with them: its fast clock takes the processor's time."""
     folder = tmp_path_factory.mktemp("telegram")
     async with apart(telegram_house(folder, processes_of_the_house)) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def house_without_front(
     tmp_path_factory: pytest.TempPathFactory, processes_of_the_house: Processes
 ) -> AsyncIterator[TelegramHouse]:

@@ -18,7 +18,7 @@ import { Icon } from "../ui/Icon";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { useAction } from "../ui/useAction";
 import { copyText } from "../ui/useCopy";
-import { forkBefore, goesBackInPlace, type Wish } from "./api";
+import { forkBefore, goesBackInPlace, type RewindChoice } from "./api";
 import { EditDialog } from "./EditDialog";
 import { ForkDialog, forksOf } from "./ForkDialog";
 import { RewindDialog } from "./RewindDialog";
@@ -33,7 +33,7 @@ export function PromptActions(props: { session: string; prompt: string; words: s
   const rights = useRights();
   const [, go] = useLocation();
   const action = useAction();
-  const [wish, setWish] = useState<Wish>();
+  const [choice, setChoice] = useState<RewindChoice>();
   const [editing, setEditing] = useState(false);
   const [own, setOwn] = useState(false);
   const forks = useAppState((state) => forksOf(state.sessions, id));
@@ -80,7 +80,7 @@ export function PromptActions(props: { session: string; prompt: string; words: s
               icon={FileClock}
               hint={filesHint}
               disabled={!running}
-              onSelect={() => setWish({ files: true, conversation: false })}
+              onSelect={() => setChoice({ files: true, conversation: false })}
             >
               {words.files}
             </MenuItem>
@@ -88,7 +88,7 @@ export function PromptActions(props: { session: string; prompt: string; words: s
               icon={MessageSquareX}
               hint={talkHint}
               disabled={!running || !inPlace}
-              onSelect={() => setWish({ files: false, conversation: true })}
+              onSelect={() => setChoice({ files: false, conversation: true })}
             >
               {words.conversation}
             </MenuItem>
@@ -96,7 +96,7 @@ export function PromptActions(props: { session: string; prompt: string; words: s
               icon={History}
               hint={talkHint}
               disabled={!running || !inPlace}
-              onSelect={() => setWish({ files: true, conversation: true })}
+              onSelect={() => setChoice({ files: true, conversation: true })}
             >
               {words.both}
             </MenuItem>
@@ -108,8 +108,13 @@ export function PromptActions(props: { session: string; prompt: string; words: s
         </MenuItem>
       </Menu>
       <ErrorText error={action.error} />
-      {wish && (
-        <RewindDialog session={id} prompt={prompt} wish={wish} onClose={() => setWish(undefined)} />
+      {choice && (
+        <RewindDialog
+          session={id}
+          prompt={prompt}
+          choice={choice}
+          onClose={() => setChoice(undefined)}
+        />
       )}
       {own && (
         <ForkDialog session={session} before={prompt} forks={forks} onClose={() => setOwn(false)} />

@@ -6,7 +6,7 @@ import { ErrorText } from "../ui/ErrorText";
 import { Marked } from "../ui/Marked";
 import { useAction } from "../ui/useAction";
 import { useQuery } from "../ui/useQuery";
-import { type Rewound, rewind, type Wish } from "./api";
+import { type RewindChoice, type Rewound, rewind } from "./api";
 import styles from "./rewind.module.css";
 
 const words = text.rewind;
@@ -16,11 +16,11 @@ const MOST = 50;
 export function RewindDialog(props: {
   session: string;
   prompt: string;
-  wish: Wish;
+  choice: RewindChoice;
   onClose: () => void;
 }) {
-  const { session, prompt, wish } = props;
-  const { files, conversation } = wish;
+  const { session, prompt, choice } = props;
+  const { files, conversation } = choice;
   const would = useQuery(
     useCallback(
       () => rewind(session, prompt, { files, conversation }, true),
@@ -30,7 +30,7 @@ export function RewindDialog(props: {
   const action = useAction();
   const go = (): void =>
     void action
-      .run(() => rewind(session, prompt, wish, false))
+      .run(() => rewind(session, prompt, choice, false))
       .then((succeeded) => succeeded && props.onClose());
   const kind = files && conversation ? "both" : files ? "files" : "conversation";
   const { value } = would;

@@ -13,7 +13,7 @@ export interface Rewound {
   conversation?: boolean;
   conversation_problem?: string;
 }
-export interface Wish {
+export interface RewindChoice {
   files: boolean;
   conversation: boolean;
 }
@@ -22,14 +22,14 @@ export interface Wish {
 export async function rewind(
   session: string,
   prompt: string,
-  wish: Wish,
+  choice: RewindChoice,
   dryRun: boolean,
 ): Promise<Rewound> {
   const done = await store.command({
     command: "session.rewind",
     session,
     prompt,
-    ...wish,
+    ...choice,
     dry_run: dryRun,
   });
   return (done.answer ?? {}) as Rewound;

@@ -140,7 +140,7 @@ class Editor:
             case "erase to end":
                 self._delete(self.cursor, len(self.text))
             case "older" | "newer" as way:
-                self._recall(-1 if way == "older" else 1)
+                self._from_history(-1 if way == "older" else 1)
             case "newline":
                 self._insert("\n")
             case str(way):
@@ -175,7 +175,7 @@ class Editor:
     def _move(self, to: int) -> None:
         self.cursor = min(max(0, to), len(self.text))
 
-    def _recall(self, step: int) -> None:
+    def _from_history(self, step: int) -> None:
         place = self._place + step
         if not 0 <= place <= len(self._history):
             return

@@ -1,0 +1,1 @@
+"""The tests of the Telegram front share a house, which ends with the last of them."""
