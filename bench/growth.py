@@ -99,7 +99,15 @@ async def growth(folder: Path, rounds: int) -> list[Measure]:
             points[f"{size} events"] = await _point(stack, folder, f"events-{size}", FEW)
         found |= await interleaved_async({n: p.cost for n, p in points.items()}, rounds)
     few, small = found["1 sessions"], found[f"{EVENTS[0]} events"]
+    paced = Measure(
+        row=12,
+        work=f"processor time of the hub for each paced event, {FEW} sessions with a follower each",
+        unit="µs",
+        ours=Sample(tuple(found[f"{FEW} sessions"])),
+        bar=Bar(Kind.AT_MOST, 250),
+    )
     return [
+        paced,
         *(_measure(found[f"{size} sessions"], few, _sessions(size)) for size in SESSIONS),
         *(_measure(found[f"{n} events"], small, f"{n:,} events in the journal") for n in EVENTS),
     ]

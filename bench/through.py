@@ -87,6 +87,7 @@ async def burst(folder: Path, rounds: int) -> list[Measure]:
             unit="events/s",
             ours=Sample(tuple(found["kept"])),
             limit=least,
+            bar=Bar(Kind.AT_LEAST, 60_000),
         ),
     ]
 
@@ -264,14 +265,14 @@ async def paced(folder: Path, rounds: int) -> list[Measure]:
             unit="ms",
             ours=Sample(tuple(medians)),
             limit=Peer("write and fdatasync one line", limit),
-            bar=Bar(Kind.AT_MOST, 8),
+            bar=Bar(Kind.AT_MOST, 4),
         ),
         Measure(
             row=6,
             work=f"{work}, p99",
             unit="ms",
             ours=Sample(tuple(tails)),
-            bar=Bar(Kind.AT_MOST, 30),
+            bar=Bar(Kind.AT_MOST, 20),
         ),
     ]
 
@@ -380,7 +381,7 @@ async def permission(folder: Path, rounds: int) -> list[Measure]:
             work="what the hub adds to it",
             unit="ms",
             ours=Sample(over),
-            bar=Bar(Kind.AT_MOST, 5),
+            bar=Bar(Kind.AT_MOST, 2.5),
         ),
     ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from bench.client import Counting
 from bench.journals import begin
@@ -126,8 +128,13 @@ def _bare_interpreter() -> float:
 # --- row 11 --------------------------------------------------------------------------------------
 
 
-def starting(folder: Path, rounds: int) -> list[Measure]:
-    """Row 11."""
+async def starting(folder: Path, rounds: int) -> list[Measure]:
+    """Row 11. A hub with no sessions serves beside it, for `ps`."""
+    async with served(folder, runner=False, name="for-ps") as hub:
+        return await anyio.to_thread.run_sync(_starting, folder, hub.home, rounds)
+
+
+def _starting(folder: Path, home: Path, rounds: int) -> list[Measure]:
     number = 0
 
     def serve() -> float:
@@ -139,6 +146,7 @@ def starting(folder: Path, rounds: int) -> list[Measure]:
         {
             "serve": serve,
             "help": lambda: _run("-m", "quarterdeck.cli", "--help"),
+            "ps": lambda: _processor_time(home, "ps"),
             "python": lambda: _run("-c", "pass"),
         },
         max(rounds, 5),
@@ -151,7 +159,7 @@ def starting(folder: Path, rounds: int) -> list[Measure]:
             unit="s",
             ours=Sample(tuple(found["serve"])),
             limit=least,
-            bar=Bar(Kind.AT_MOST, 1.5),
+            bar=Bar(Kind.AT_MOST, 1.0),
         ),
         Measure(
             row=11,
@@ -159,7 +167,14 @@ def starting(folder: Path, rounds: int) -> list[Measure]:
             unit="s",
             ours=Sample(tuple(found["help"])),
             limit=least,
-            bar=Bar(Kind.AT_MOST, 0.25),
+            bar=Bar(Kind.AT_MOST, 0.2),
+        ),
+        Measure(
+            row=11,
+            work="`quarterdeck ps`, processor time",
+            unit="s",
+            ours=Sample(tuple(found["ps"])),
+            bar=Bar(Kind.AT_MOST, 0.3),
         ),
     ]
 
@@ -168,6 +183,16 @@ def _run(*arguments: str) -> float:
     begun = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True, timeout=60)
     return time.perf_counter() - begun
+
+
+def _processor_time(home: Path, *arguments: str) -> float:
+    """What a command takes of the processor while a hub serves in `home`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "quarterdeck.cli", *arguments]
+    variables = {**os.environ, "QUARTERDECK_HOME": str(home)}
+    subprocess.run(command, check=True, capture_output=True, timeout=60, env=variables)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _first_answer(home: Path) -> float:
