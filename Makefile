@@ -22,7 +22,7 @@ NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv setup clis deck run demo screens test long quick check format types docs bench lock sbom clean
+.PHONY: help venv setup clis deck run demo screens test long quick check format types options docs bench lock sbom clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -143,6 +143,9 @@ format: setup ## let ruff rewrite what it can
 
 types: setup $(WEB)/node_modules/.installed ## write the web deck's types from the hub's schema
 	@$(BIN)/python tools/write_web_types.py
+
+options: setup ## write the classes and pages that have a field or a row for each launch option
+	@$(BIN)/python tools/write_launch_options.py
 
 docs: setup clis ## write the pages that are generated
 	@$(BIN)/python tools/draw_states.py

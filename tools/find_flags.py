@@ -1,7 +1,7 @@
 """Find the versions of the CLI that have each flag: `python tools/find_flags.py`.
 
 Writes `src/quarterdeck/claude/flag_versions.toml`, which `claude.flags` reads. Run it when an
-option is added to `claude.flags`, or when newer versions are to be known.
+option is added to `domain.launch_options`, or when newer versions are to be known.
 
 A version is asked by starting it with the flags and one flag that no version has. Its parser names
 the first flag that it does not know and ends, so flags that `--help` does not list are found, too.
@@ -26,7 +26,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from quarterdeck.claude.flags import FLAGS, SWITCHED_BY_US, TABLE, Kind
+from quarterdeck.claude.flags import TABLE
+from quarterdeck.domain.launch_options import OPTIONS, SWITCHED_BY_US, Kind
 from quarterdeck.testing.clis import command_in, isolated_env, version_key
 
 PROJECT = Path(__file__).parents[1]
@@ -90,8 +91,8 @@ def main() -> int:
 
 def flag_names() -> list[str]:
     """All flags that Quarterdeck can give."""
-    named = [flag.name for flag in FLAGS]
-    files = [flag.file_flag for flag in FLAGS if flag.file_flag]
+    named = [option.flag for option in OPTIONS]
+    files = [option.file_flag for option in OPTIONS if option.file_flag]
     return sorted({*named, *files, *SWITCHED_BY_US})
 
 
@@ -239,10 +240,10 @@ def lacking(flags: Iterable[str], complain: Callable[[list[str]], str]) -> froze
 
 def argument(flag: str) -> str:
     """The flag as an argument, with a value where it takes one."""
-    switches = {each.name for each in FLAGS if each.kind in {Kind.SWITCH, Kind.SWITCH_OFF}}
+    switches = {each.flag for each in OPTIONS if each.kind in {Kind.SWITCH, Kind.SWITCH_OFF}}
     if flag in switches or flag in {"--verbose", "--print"}:
         return flag
-    numbers = {each.name for each in FLAGS if each.kind is Kind.NUMBER}
+    numbers = {each.flag for each in OPTIONS if each.kind is Kind.NUMBER}
     return f"{flag}={VALUES.get(flag, '1' if flag in numbers else 'x')}"
 
 

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from quarterdeck import AgentDefinition, McpHttpServer, Options, UsageError
-from quarterdeck.agent import hub_options
+from quarterdeck.agent.typed_settings import CliSandbox, LocalPlugin
+from quarterdeck.domain.launch_options import CARRIED, OPTIONS, Kind, Option
 from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.protocol.sessions import SessionSpec
 
@@ -24,13 +25,6 @@ class Out(msgspec.Struct):
 
 def spec(here: str | None = "/here", **options: Any) -> SessionSpec:
     return Options(**{"cwd": "/work", **options}).create_command(here=here).spec
-
-
-def test_every_option_is_carried_or_has_a_reason_why_not() -> None:
-    kinds = [hub_options.SAME, set(hub_options.ANOTHER_WAY), set(hub_options.NOT_CARRIED)]
-    every = sorted(name for kind in kinds for name in kind)
-    assert every == sorted(Options.__struct_fields__)
-    assert set(SessionSpec.__struct_fields__) >= hub_options.SAME
 
 
 SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -53,26 +47,88 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+REFUSED: dict[str, Any] = {
+    "session_id": "00000000-0000-4000-8000-000000000001",
+    "resume_drops_turn": "t",
+    "session_persistence": False,
+    "permission_prompts": False,
+    "allow_dangerously_skip_permissions": True,
+    "replay_user_messages": False,
+    "sdk_url": "ws://127.0.0.1:1",
+    "bare": True,
+    "stop": StopSteps(input=9.0),
+}
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_an_option_in_another_form_becomes_the_member_that_means_it(name: str) -> None:
     value, members = SAMPLES[name]
     assert spec(**{name: value}) == msgspec.structs.replace(spec(), **members)
 
 
-def test_options_of_the_same_name_keep_their_values() -> None:
-    values: dict[str, Any] = {
-        "tools": ("Read",), "allowed_tools": ("Read",), "disallowed_tools": ("Write",),
-        "betas": ("b",), "skills": ("s",), "setting_sources": (), "max_turns": 2, "task_budget": 3,
-        "max_thinking_tokens": 4, "max_budget_usd": 0.5, "include_partial_messages": False,
-    }  # fmt: skip
-    switches = {"strict_mcp_config", "api_billing"} | {
-        name for name in hub_options.SAME if getattr(Options(), name) is False
-    }
-    values |= dict.fromkeys(switches, True)
-    values |= {name: name.replace("_", "-") for name in hub_options.SAME - values.keys()}
-    made = spec(**values)
-    for name, value in values.items():
-        assert getattr(made, name) == value, name
+OTHER_SAMPLES: dict[str, Any] = {
+    "setting_sources": ("user",),
+    "mcp_config": ("/m.json",),
+    "mcp_servers": {"a": McpHttpServer(url="http://127.0.0.1:1")},
+    "agents": msgspec.json.encode({"one": HELPER}).decode(),
+    "subagents": {"two": AgentDefinition(description="d", prompt="p")},
+    "json_schema": '{"type":"object"}',
+    "output_type": Out,
+    "sandbox": CliSandbox(enabled=True),
+    "plugins": (LocalPlugin("/p"),),
+    "api_billing": True,
+    "skills": ("s",),
+    "agent_progress_summaries": True,
+}
+COMPANIONS: dict[str, dict[str, Any]] = {
+    "fork_session": {"resume": "c"},
+    "resume_session_at": {"resume": "c", "fork_session": True},
+    "resume_drops_turn": {"resume": "c"},
+}
+
+
+def sample(option: Option) -> Any:
+    """A value that is not the default."""
+    match option.kind:
+        case Kind.SWITCH | Kind.SWITCH_OFF:
+            return not getattr(Options(), option.name)
+        case Kind.NUMBER:
+            return 7
+        case Kind.COMMAS | Kind.COMMAS_OR_NONE:
+            return ("a", "b")
+        case Kind.EACH:
+            return ("/a",)
+        case Kind.VALUE:
+            return option.choices[0] if option.choices else "a-b"
+
+
+EVERY = (
+    {option.name: sample(option) for option in OPTIONS}
+    | {name: value for name, (value, _) in SAMPLES.items()}
+    | OTHER_SAMPLES
+    | REFUSED
+)
+
+
+@pytest.mark.parametrize("name", sorted(Options.__struct_fields__))
+def test_every_option_changes_the_session_or_is_refused_with_a_reason(name: str) -> None:
+    plain = Options(cwd="/work", **COMPANIONS.get(name, {}))
+    given = msgspec.structs.replace(plain, **{name: EVERY[name]})
+    if name in REFUSED:
+        with pytest.raises(UsageError, match=f"{name}: a session of the hub cannot have it: "):
+            given.create_command(here="/here")
+    elif name != "file_checkpointing":  # sessions of the hub always have it
+        assert given.create_command(here="/here") != plain.create_command(here="/here")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [o for m, o in CARRIED if m == o.name and o.name not in {*SAMPLES, *OTHER_SAMPLES}],
+    ids=lambda option: option.name,
+)
+def test_an_option_of_the_same_name_keeps_its_value(option: Option) -> None:
+    value = sample(option)
+    assert getattr(spec(**{option.name: value}), option.name) == value
 
 
 def test_json_becomes_members_and_both_of_a_pair_are_combined() -> None:
@@ -107,25 +163,7 @@ def test_conversations_are_named_by_the_command() -> None:
     assert Options(cwd="/w", continue_=True).create_command(here=None).cli_latest
 
 
-REFUSED: dict[str, Any] = {
-    "session_id": "00000000-0000-4000-8000-000000000001",
-    "resume_drops_turn": "t",
-    "session_persistence": False,
-    "permission_prompts": False,
-    "allow_dangerously_skip_permissions": True,
-    "replay_user_messages": False,
-    "sdk_url": "ws://127.0.0.1:1",
-    "bare": True,
-    "stop": StopSteps(input=9.0),
-}
-
-
-def test_what_cannot_be_carried_is_refused_in_a_sentence() -> None:
-    assert REFUSED.keys() == hub_options.NOT_CARRIED.keys()
-    for name, value in REFUSED.items():
-        more = {"resume": "c"} if name == "resume_drops_turn" else {}
-        with pytest.raises(UsageError, match=f"{name}: a session of the hub cannot have it: "):
-            spec(**{name: value}, **more)
+def test_a_value_that_a_session_cannot_have_is_refused() -> None:
     for options in (
         {"claude": ("node", "cli.js")},
         {"resume": "c", "resume_session_at": "m"},

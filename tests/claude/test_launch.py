@@ -9,15 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.claude.flags import ASKED, FLAGS, SINCE, SWITCHED_BY_US, TABLE, TESTED, Kind
-from quarterdeck.claude.launch import (
-    LONGEST_ARGUMENT,
-    ArgumentFiles,
-    Launch,
-    require_support,
-    to_argv,
-)
+from quarterdeck.claude.flags import ASKED, SINCE, TABLE, TESTED
+from quarterdeck.claude.launch import ArgumentFiles, Launch, require_support, to_argv
 from quarterdeck.domain.errors import UnsupportedError, UsageError
+from quarterdeck.domain.launch_options import LONGEST_ARGUMENT, OPTIONS, SWITCHED_BY_US, Kind
 from quarterdeck.testing.clis import RealCli, installed_clis, isolated_env, version_key
 from support.bounds import SECONDS
 from support.clis import EXTRA_VERSIONS, VERSIONS
@@ -78,28 +73,26 @@ def test_streaming_replay_and_permission_prompts_can_be_switched_off() -> None:
     assert to_argv(quiet) == FIXED[:-2]
 
 
-def test_every_option_of_a_launch_is_in_the_table_of_flags_and_the_other_way_round() -> None:
-    options = {field.name for field in msgspec.structs.fields(Launch)}
-    assert options - {flag.option for flag in FLAGS} == {"extra_args", "permission_prompts"}
-    assert {flag.option for flag in FLAGS} == set(FULL)
+def test_every_option_has_a_sample_here() -> None:
+    assert {option.name for option in OPTIONS} == set(FULL)
 
 
 @pytest.mark.parametrize("option", sorted(FULL))
 def test_each_option_puts_its_own_flag_on_the_command_line(option: str) -> None:
-    flag = next(flag for flag in FLAGS if flag.option == option)
-    mine = [argument for argument in to_argv(launch_with(option)) if _is(flag.name, argument)]
+    row = next(each for each in OPTIONS if each.name == option)
+    mine = [argument for argument in to_argv(launch_with(option)) if _is(row.flag, argument)]
     value = FULL[option]
-    match flag.kind:
+    match row.kind:
         case Kind.SWITCH | Kind.SWITCH_OFF:
-            assert mine == [flag.name]
+            assert mine == [row.flag]
         case Kind.COMMAS | Kind.COMMAS_OR_NONE:
             assert isinstance(value, tuple)
-            assert mine == [f"{flag.name}={','.join(value)}"]
+            assert mine == [f"{row.flag}={','.join(value)}"]
         case Kind.EACH:
             assert isinstance(value, tuple)
-            assert mine == [f"{flag.name}={item}" for item in value]
+            assert mine == [f"{row.flag}={item}" for item in value]
         case Kind.VALUE | Kind.NUMBER:
-            assert mine == [f"{flag.name}={value}"]
+            assert mine == [f"{row.flag}={value}"]
 
 
 def _is(flag: str, argument: str) -> bool:
@@ -217,7 +210,7 @@ def test_an_option_is_refused_up_to_the_version_before_its_flag_and_not_from_the
     """R15: the CLI itself would have said «unknown option», after its start."""
     since, launch = SINCE[option], launch_with(option)
     older = [version for version in ASKED if version_key(version) < version_key(since)]
-    flag = next(flag.name for flag in FLAGS if flag.option == option)
+    flag = next(each.flag for each in OPTIONS if each.name == option)
     for version in older:
         with pytest.raises(UnsupportedError) as refused:
             require_support(launch, version)
@@ -237,7 +230,7 @@ def test_a_version_between_those_that_were_asked_is_known_too() -> None:
 
 
 def test_a_long_value_is_supported_where_its_file_is() -> None:
-    files = {flag.file_flag for flag in FLAGS if flag.file_flag}
+    files = {option.file_flag for option in OPTIONS if option.file_flag}
     assert not files & flag_versions().keys()
     long = json.dumps({"pad": "x" * 2 * LONGEST_ARGUMENT})
     require_support(Launch(system_prompt=long, mcp_config=(long,)), "2.1.37")
@@ -250,7 +243,7 @@ def flag_versions() -> dict[str, str]:
 
 
 def test_the_generated_table_names_flags_that_there_are() -> None:
-    known = {flag.name for flag in FLAGS} | SWITCHED_BY_US
+    known = {option.flag for option in OPTIONS} | SWITCHED_BY_US
     assert flag_versions().keys() <= known
     assert not SWITCHED_BY_US & flag_versions().keys(), "every start needs these"
     assert list(ASKED) == sorted(set(ASKED), key=version_key)
@@ -261,7 +254,7 @@ def test_the_generated_table_names_flags_that_there_are() -> None:
 def test_what_is_on_by_default_works_on_every_version() -> None:
     for version in TESTED:
         require_support(Launch(), version)
-    switches = {flag.option for flag in FLAGS if getattr(Launch(), flag.option) is True}
+    switches = {each.name for each in OPTIONS if getattr(Launch(), each.name) is True}
     assert not switches & SINCE.keys()
 
 
@@ -280,10 +273,10 @@ def test_the_real_cli_knows_the_flags_that_the_table_says_it_knows(
     cli = installed_clis()[version]
     known: list[str] = []
     unknown: list[str] = []
-    for flag in FLAGS:
-        has = version_key(SINCE.get(flag.option, "0")) <= version_key(version)
-        argv = to_argv(launch_with(flag.option))
-        (known if has else unknown).extend(a for a in argv if _is(flag.name, a))
+    for option in OPTIONS:
+        has = version_key(SINCE.get(option.name, "0")) <= version_key(version)
+        argv = to_argv(launch_with(option.name))
+        (known if has else unknown).extend(a for a in argv if _is(option.flag, a))
     # The parser complains of the first flag that it does not know.
     assert "--no-such-flag" in _complaint(cli, [*known, "--no-such-flag"], tmp_path)
     slow = len(cli.command) > 1  # a start of Node for each flag would take half a minute

@@ -12,7 +12,6 @@ import pytest
 
 from quarterdeck import links
 from quarterdeck.claude import Launch, environment
-from quarterdeck.claude.flags import FLAGS, SINCE, UNTIL
 from quarterdeck.links import Redial, StopSteps
 from quarterdeck.links.websocket import codes
 from support.bounds import SECONDS
@@ -35,14 +34,6 @@ def test_links_over_pipes_do_without_the_libraries_of_the_others() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, check=True
     )
     assert done.stdout.strip() == "set()"
-
-
-@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.option)
-def test_the_page_names_each_option_with_its_flag_and_version(flag: object) -> None:
-    found = next(each for each in FLAGS if each is flag)
-    last = UNTIL.get(found.option)
-    when = f"up to {last}" if last else SINCE.get(found.option, "all")
-    assert f"| `{found.option}` | `{found.name}` | {when} |" in PAGE
 
 
 def test_the_page_names_everything_that_can_be_set_and_everything_that_is_passed() -> None:

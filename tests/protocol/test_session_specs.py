@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,9 +10,8 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from quarterdeck.claude.flags import FLAGS, SWITCHED_BY_US
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.protocol import launch_members
+from quarterdeck.domain.launch_options import OPTIONS, SWITCHED_BY_US
 from quarterdeck.protocol.launch_members import bypassing, without_bypass
 from quarterdeck.protocol.sessions import SessionSpec
 
@@ -75,12 +75,19 @@ def test_what_could_not_be_a_flag_or_is_another_members_is_refused(
         msgspec.json.decode(encoded, type=SessionSpec)
 
 
-def test_every_flag_that_quarterdeck_can_give_has_a_member_or_is_the_hubs() -> None:
-    known = {*launch_members._MEMBER_OF_FLAG, *launch_members._OF_THE_HUB}
-    names = {flag.name for flag in FLAGS} | {flag.file_flag for flag in FLAGS if flag.file_flag}
-    assert {name.removeprefix("--").lower() for name in {*names, *SWITCHED_BY_US}} <= known
-    members = set(launch_members._MEMBER_OF_FLAG.values())
-    assert members <= set(SessionSpec.__struct_fields__)
+@pytest.mark.parametrize(
+    "flag",
+    sorted(
+        {flag for option in OPTIONS for flag in (option.flag, *option.spellings)}
+        | {option.file_flag for option in OPTIONS if option.file_flag}
+        | SWITCHED_BY_US
+    ),
+)
+def test_a_flag_that_quarterdeck_can_give_is_refused_among_the_extra_ones(flag: str) -> None:
+    with pytest.raises(UsageError, match=r"use the member|belongs to the hub") as refused:
+        replace(PLAIN, extra_args={flag.removeprefix("--"): "x"})
+    if named := re.search(r"use the member (\w+)", str(refused.value)):
+        assert named[1] in SessionSpec.__struct_fields__
 
 
 def test_what_the_cli_reads_at_its_start_is_told() -> None:
@@ -92,7 +99,8 @@ def test_what_the_cli_reads_at_its_start_is_told() -> None:
         mcp_config=("/m.json",),
         plugin_dirs=("/plugins",),
     )
-    assert spec.launch_paths == ("/s.json", "/p.md", "/a.md", "/m.json", "/plugins")
+    assert set(spec.launch_paths) == {"/s.json", "/p.md", "/a.md", "/m.json", "/plugins"}
+    assert replace(PLAIN, add_dirs=("/work",), debug_file="/d.log").launch_paths == ()
     assert replace(PLAIN, settings='{"a":1}').launch_paths == ()
 
 

@@ -7,15 +7,16 @@ only that they can become a command.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Raw
 
 from quarterdeck.agent.typed_settings import merged_settings, plugin_folders
-from quarterdeck.claude.launch import AnyPath
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import CARRIED, OPTIONS, AnyPath, Option
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.sessions import SessionSpec
 
@@ -24,63 +25,8 @@ if TYPE_CHECKING:
 
 BYPASS = "bypassPermissions"
 
-SAME = frozenset(
-    {
-        "model", "fallback_model", "effort", "thinking_display", "max_thinking_tokens", "max_turns",
-        "max_budget_usd", "task_budget", "betas", "system_prompt", "append_system_prompt",
-        "exclude_dynamic_system_prompt_sections", "plan_mode_instructions", "tools",
-        "allowed_tools", "disallowed_tools", "setting_sources", "strict_mcp_config", "agent",
-        "disable_slash_commands", "safe_mode", "restricted", "include_partial_messages",
-        "include_hook_events", "forward_subagent_text", "prompt_suggestions", "session_mirror",
-        "worktree", "api_billing", "skills", "agent_progress_summaries",
-    }
-)  # fmt: skip
-"""Options that a spec has under the same name, with the same value."""
-
-ANOTHER_WAY = {
-    "resume": "cli_session of the command",
-    "continue_": "cli_latest of the command",
-    "fork_session": "cli_fork of the command",
-    "resume_session_at": "cli_at of the command",
-    "name": "name",
-    "title": "name",
-    "thinking": "thinking_mode",
-    "permission_mode": "mode",
-    "dangerously_skip_permissions": "skip_permissions",
-    "system_prompt_file": "system_prompt_file, as an absolute path",
-    "append_system_prompt_file": "append_system_prompt_file, as an absolute path",
-    "debug_file": "debug_file, as an absolute path",
-    "settings": "settings; a path becomes absolute",
-    "add_dirs": "add_dirs, as absolute paths",
-    "plugin_dirs": "plugin_dirs, as absolute paths",
-    "sandbox": "settings",
-    "plugins": "plugin_dirs, as absolute paths, and settings",
-    "mcp_config": "mcp_servers for JSON, mcp_config for paths",
-    "mcp_servers": "mcp_servers",
-    "agents": "subagents",
-    "subagents": "subagents",
-    "json_schema": "json_schema",
-    "output_type": "json_schema",
-    "extra_args": "extra_args",
-    "claude": "claude",
-    "cwd": "directory",
-    "env": "env",
-    "file_checkpointing": "always on in sessions of the hub",
-}
-"""Options that a spec has in another form, or the command beside it."""
-
-NOT_CARRIED = {
-    "session_id": "a session of the hub has more than one conversation, as after a plan with a"
-    " fresh start; choose its id with `session`",
-    "resume_drops_turn": "the hub never cuts a conversation off; fork it at a message",
-    "session_persistence": "the hub resumes a session from the CLI's transcript",
+NOT_CARRIED = {option.name: option.refused for option in OPTIONS if option.refused} | {
     "permission_prompts": "the hub decides or asks about every call",
-    "allow_dangerously_skip_permissions": "in a session of the hub, leave to skip permissions is"
-    " leave that is used; say dangerously_skip_permissions",
-    "replay_user_messages": "the hub needs it to know which prompt a turn took",
-    "bare": "the CLI then calls no hooks, and the hub's rules would not hold for what it allows by"
-    " itself; safe_mode keeps them",
-    "sdk_url": "the machine's runner holds the link to the CLI",
     "stop": "the machine's runner decides how long a CLI may take to end",
 }
 """Options that no machine can carry, each with its reason."""
@@ -100,10 +46,7 @@ def create_command(options: Options, *, here: str | None) -> CreateSession:
         raise UsageError("resume_session_at: the hub never cuts a conversation off; fork_session")
     return CreateSession(
         spec=_spec(options, _Paths(here)),
-        cli_session=options.resume,
-        cli_fork=options.fork_session,
-        cli_at=options.resume_session_at,
-        cli_latest=options.continue_,
+        **{each.command: getattr(options, each.name) for each in OPTIONS if each.command},
     )
 
 
@@ -121,48 +64,50 @@ class _Paths:
             raise UsageError(f"{option}: on another machine the path must be absolute, not {given}")
         return os.path.normpath(given)
 
-    def maybe(self, option: str, path: AnyPath | None) -> str | None:
-        return None if path is None else self.of(option, path)
-
-    def all(self, option: str, paths: tuple[AnyPath, ...]) -> tuple[str, ...]:
+    def all(self, option: str, paths: Iterable[AnyPath]) -> tuple[str, ...]:
         return tuple(self.of(option, path) for path in paths)
 
 
 def _spec(options: Options, paths: _Paths) -> SessionSpec:
+    members = {
+        member: _value(option, getattr(options, option.name), paths) for member, option in CARRIED
+    }
     texts = [os.fspath(each) for each in options.mcp_config]
-    files = tuple(text for text in texts if not _is_json(text))
     given = options.settings
     if given is not None and not _is_json(os.fspath(given)):
         given = paths.of("settings", given)
     settings = merged_settings(given, None, options.sandbox, options.plugins)
     skip = options.dangerously_skip_permissions
     mode = options.permission_mode
-    return SessionSpec(
-        directory=paths.of("cwd", options.cwd or "."),
-        name=options.name or options.title,
-        thinking_mode=options.thinking,
+    members |= {
+        "directory": paths.of("cwd", options.cwd or "."),
+        "name": options.name or options.title,
         # The flag that skips permissions overrides any mode.
-        mode=None if skip else mode,
-        skip_permissions=skip or mode == BYPASS,
-        system_prompt_file=paths.maybe("system_prompt_file", options.system_prompt_file),
-        append_system_prompt_file=paths.maybe(
-            "append_system_prompt_file", options.append_system_prompt_file
-        ),
-        debug_file=paths.maybe("debug_file", options.debug_file),
-        settings=None if settings is None else os.fspath(settings),
-        add_dirs=paths.all("add_dirs", options.add_dirs),
-        plugin_dirs=paths.all(
+        "mode": None if skip else mode,
+        "skip_permissions": skip or mode == BYPASS,
+        "settings": None if settings is None else os.fspath(settings),
+        "plugin_dirs": paths.all(
             "plugin_dirs", (*options.plugin_dirs, *plugin_folders(options.plugins))
         ),
-        mcp_servers=_servers(options, [text for text in texts if _is_json(text)]),
-        mcp_config=paths.all("mcp_config", files),
-        subagents=_subagents(options),
-        json_schema=_schema(options),
-        extra_args=dict(options.extra_args),
-        claude=_cli(options, paths),
-        env=dict(options.env),
-        **{name: getattr(options, name) for name in SAME},
-    )
+        "mcp_servers": _servers(options, [text for text in texts if _is_json(text)]),
+        "mcp_config": paths.all("mcp_config", [text for text in texts if not _is_json(text)]),
+        "subagents": _subagents(options),
+        "json_schema": _schema(options),
+        "extra_args": dict(options.extra_args),
+        "claude": _cli(options, paths),
+        "env": dict(options.env),
+        "api_billing": options.api_billing,
+        "skills": options.skills,
+        "agent_progress_summaries": options.agent_progress_summaries,
+    }
+    return SessionSpec(**members)
+
+
+def _value(option: Option, value: Any, paths: _Paths) -> Any:
+    """What the spec has: the same, or absolute paths."""
+    if value is None or not option.paths or option.json:
+        return value
+    return paths.all(option.name, value) if option.several else paths.of(option.name, value)
 
 
 def _is_json(text: str) -> bool:

@@ -18,8 +18,9 @@ from quarterdeck.agent.typed_settings import (
     merged_settings,
     plugin_folders,
 )
-from quarterdeck.claude.launch import AnyPath, Launch
+from quarterdeck.claude.launch import Launch
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import AnyPath
 from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.wire.info import (
     AgentDefinition,

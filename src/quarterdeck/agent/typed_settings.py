@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from quarterdeck.claude.forced_settings import read_settings
-from quarterdeck.claude.launch import AnyPath
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import AnyPath
 
 
 class SandboxNetwork(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

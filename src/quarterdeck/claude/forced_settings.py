@@ -16,8 +16,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.claude.launch import AnyLaunch, AnyPath, version_numbers
+from quarterdeck.claude.launch import AnyLaunch, version_numbers
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import AnyPath
 
 _T = TypeVar("_T")
 

@@ -1,7 +1,7 @@
 """The launch options of a CLI, and the argv made of them.
 
-Owns the options and their checks. It starts nothing. Options that travel in `initialize` are not
-here, but in `agent.options`.
+Owns the checks of the options; `domain.launch_options` lists them. It starts nothing. Options that
+travel in `initialize` are not here, but in `agent.options`.
 
 Every value is written as `--flag=value`, in one argument. So no value is taken for a flag, whatever
 it begins with, and a flag with several values does not swallow the arguments after it. All versions
@@ -16,23 +16,26 @@ import tempfile
 import uuid
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
-from quarterdeck.claude.flags import FLAGS, SINCE, SWITCHED_BY_US, UNTIL, Flag, Kind
+from quarterdeck.claude.flags import SINCE, UNTIL
+from quarterdeck.claude.launch_fields import LaunchFields
 from quarterdeck.domain.errors import UnsupportedError, UsageError
-
-AnyPath = str | os.PathLike[str]
-
-# Linux takes 128 KiB in one argument, the closing NUL included. Some room for the flag's name.
-LONGEST_ARGUMENT = 120 * 1024
+from quarterdeck.domain.launch_options import (
+    LONGEST_ARGUMENT,
+    OPTIONS,
+    SWITCHED_BY_US,
+    Kind,
+    Option,
+)
 
 _WORD = re.compile(r"[A-Za-z][\w.:\[\]-]*")
 _FLAG_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
-class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Launch(LaunchFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of one CLI process. Options that are not set use the CLI's settings and defaults.
 
     Texts that hold JSON (`settings`, `mcp_config`, `agents`, `json_schema`) are passed unchanged;
@@ -40,75 +43,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     need, and `require_support` refuses options that a version does not support.
     """
 
-    # The session.
-    resume: str | None = None
-    continue_: bool = False
-    fork_session: bool = False
-    session_id: str | None = None
-    resume_session_at: str | None = None
-    resume_drops_turn: str | None = None
-    session_persistence: bool = True
-    name: str | None = None
-    worktree: str | None = None
-
-    # The model and its limits.
-    model: str | None = None
-    fallback_model: str | None = None
-    effort: str | None = None
-    thinking: Literal["adaptive", "disabled"] | None = None
-    thinking_display: str | None = None
-    max_thinking_tokens: int | None = None
-    max_turns: int | None = None
-    max_budget_usd: float | None = None
-    task_budget: int | None = None
-    betas: tuple[str, ...] = ()
-
-    # The prompts. With none of these the CLI uses its own, which is what Claude Code is.
-    system_prompt: str | None = None
-    system_prompt_file: AnyPath | None = None
-    append_system_prompt: str | None = None
-    append_system_prompt_file: AnyPath | None = None
-    exclude_dynamic_system_prompt_sections: bool = False
-    plan_mode_instructions: str | None = None
-
-    # Tools and permissions. `tools=()` means no tools, None means the default ones.
-    tools: tuple[str, ...] | None = None
-    allowed_tools: tuple[str, ...] = ()
-    disallowed_tools: tuple[str, ...] = ()
-    permission_mode: str | None = None
     permission_prompts: bool = True
-    dangerously_skip_permissions: bool = False
-    allow_dangerously_skip_permissions: bool = False
-
-    # Settings and extensions. `setting_sources=()` means no settings files at all.
-    settings: AnyPath | None = None
-    setting_sources: tuple[str, ...] | None = None
-    add_dirs: tuple[AnyPath, ...] = ()
-    mcp_config: tuple[AnyPath, ...] = ()
-    strict_mcp_config: bool = False
-    plugin_dirs: tuple[AnyPath, ...] = ()
-    agent: str | None = None
-    agents: str | None = None
-    disable_slash_commands: bool = False
-    bare: bool = False
-    safe_mode: bool = False
-    restricted: bool = False
-
-    # Output.
-    include_partial_messages: bool = True
-    replay_user_messages: bool = True
-    include_hook_events: bool = False
-    forward_subagent_text: bool = False
-    prompt_suggestions: bool = False
-    session_mirror: bool = False
-    json_schema: str | None = None
-    debug_file: AnyPath | None = None
-
-    # Transport: None is stdin and stdout, else the WebSocket that the CLI dials.
-    sdk_url: str | None = None
-
-    # Flags that have no option here: name without dashes → value, or None for a switch.
+    """Whether the CLI asks over the link for permission."""
     extra_args: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """Flags that have no option here: name without dashes → value, or None for a switch."""
 
     def __post_init__(self) -> None:
         """Check the options before a process is started."""
@@ -181,8 +119,8 @@ def to_argv(launch: Launch, files: ArgumentFiles | None = None) -> list[str]:
     argv = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
     if launch.permission_prompts and launch.sdk_url is None:
         argv += ["--permission-prompt-tool", "stdio"]  # over a WebSocket the CLI asks unbidden
-    for flag in FLAGS:
-        argv += _arguments(flag, getattr(launch, flag.option), files)
+    for option in OPTIONS:
+        argv += _arguments(option, getattr(launch, option.name), files)
     for name, value in launch.extra_args.items():
         argv.append(f"--{name}" if value is None else f"--{name}={value}")
     return argv
@@ -200,59 +138,59 @@ def require_support(launch: Launch, version: str) -> None:
             "continue_ (it would begin a new conversation: name the session with resume)",
             version=version,
         )
-    for flag in _chosen_flags(launch):
-        if (until := UNTIL.get(flag.option)) and numbers > version_numbers(until):
+    for option in _chosen(launch):
+        if (until := UNTIL.get(option.name)) and numbers > version_numbers(until):
             raise UnsupportedError(
-                f"{flag.option} ({flag.name}: the last version that has it is {until})",
+                f"{option.name} ({option.flag}: the last version that has it is {until})",
                 version=version,
             )
-        if (since := SINCE.get(flag.option)) and numbers < version_numbers(since):
-            raise UnsupportedError(f"{flag.option} ({flag.name})", version=version, since=since)
+        if (since := SINCE.get(option.name)) and numbers < version_numbers(since):
+            raise UnsupportedError(f"{option.name} ({option.flag})", version=version, since=since)
 
 
-def _arguments(flag: Flag, value: object, files: ArgumentFiles | None) -> list[str]:
-    match flag.kind, value:
+def _arguments(option: Option, value: object, files: ArgumentFiles | None) -> list[str]:
+    match option.kind, value:
         case _, None | ():
             # An empty tuple means «none» where the flag can say so, else the option is not set.
-            return [f"{flag.name}="] if value == () and flag.kind is Kind.COMMAS_OR_NONE else []
+            return [f"{option.flag}="] if value == () and option.kind is Kind.COMMAS_OR_NONE else []
         case Kind.SWITCH, bool():
-            return [flag.name] if value else []
+            return [option.flag] if value else []
         case Kind.SWITCH_OFF, bool():
-            return [] if value else [flag.name]
+            return [] if value else [option.flag]
         case ((Kind.COMMAS | Kind.COMMAS_OR_NONE), tuple()):
-            return [_argument(flag, ",".join(value), files)]
+            return [_argument(option, ",".join(value), files)]
         case Kind.EACH, tuple():
-            return [_argument(flag, os.fspath(each), files) for each in value]
+            return [_argument(option, os.fspath(each), files) for each in value]
         case Kind.NUMBER, (int() | float()):
-            return [f"{flag.name}={value}"]
+            return [f"{option.flag}={value}"]
         case Kind.VALUE, (str() | os.PathLike()):
-            return [_argument(flag, os.fspath(value), files)]
+            return [_argument(option, os.fspath(value), files)]
         case _:
-            raise UsageError(f"{flag.option}: {type(value).__name__} is not a valid type for it")
+            raise UsageError(f"{option.name}: {type(value).__name__} is not a valid type for it")
 
 
-def _argument(flag: Flag, value: str, files: ArgumentFiles | None) -> str:
+def _argument(option: Option, value: str, files: ArgumentFiles | None) -> str:
     size = len(value.encode("utf-8", "surrogateescape"))
     # Everybody on the machine can read a process's arguments, and JSON of these may hold secrets.
-    private = flag.json is not None and files is not None and value.lstrip().startswith("{")
-    if size <= LONGEST_ARGUMENT and not (private and flag.file_flag is not None):
-        return f"{flag.name}={value}"
-    if flag.file_flag is None:
+    private = option.json is not None and files is not None and value.lstrip().startswith("{")
+    if size <= LONGEST_ARGUMENT and not (private and option.file_flag is not None):
+        return f"{option.flag}={value}"
+    if option.file_flag is None:
         raise UsageError(
-            f"{flag.option}: {size} bytes are too many for one argument of a process"
+            f"{option.name}: {size} bytes are too many for one argument of a process"
             ", and the CLI cannot read this option from a file"
         )
     if files is None:
         raise UsageError(
-            f"{flag.option}: {size} bytes need a file: pass ArgumentFiles to to_argv()"
+            f"{option.name}: {size} bytes need a file: pass ArgumentFiles to to_argv()"
         )
-    return f"{flag.file_flag}={files.write(flag.option, value)}"
+    return f"{option.file_flag}={files.write(option.name, value)}"
 
 
-def _chosen_flags(launch: Launch) -> list[Flag]:
-    """The flags of options that differ from the defaults, which work on every version."""
+def _chosen(launch: Launch) -> list[Option]:
+    """The options that differ from the defaults, which work on every version."""
     plain = Launch()
-    return [flag for flag in FLAGS if getattr(launch, flag.option) != getattr(plain, flag.option)]
+    return [each for each in OPTIONS if getattr(launch, each.name) != getattr(plain, each.name)]
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -261,34 +199,33 @@ def version_numbers(version: str) -> tuple[int, ...]:
 
 
 def _check_values(launch: Launch) -> None:
-    for flag in FLAGS:
-        value: object = getattr(launch, flag.option)
+    for option in OPTIONS:
+        value: object = getattr(launch, option.name)
         items = value if isinstance(value, tuple) else () if value is None else (value,)
-        if isinstance(value, str) and flag.kind in {Kind.COMMAS, Kind.COMMAS_OR_NONE, Kind.EACH}:
-            raise UsageError(f"{flag.option}: expected a tuple, got one text")
+        if isinstance(value, str) and option.several:
+            raise UsageError(f"{option.name}: expected a tuple, got one text")
         for item in items:
-            _check_item(flag, item)
+            _check_item(option, item)
 
 
-def _check_item(flag: Flag, item: object) -> None:
-    option = flag.option
-    if flag.kind is Kind.NUMBER:
-        if isinstance(item, bool) or not isinstance(item, int | float) or not item >= flag.least:
-            raise UsageError(f"{option}: {item!r} is not a number of at least {flag.least}")
+def _check_item(option: Option, item: object) -> None:
+    if option.kind is Kind.NUMBER:
+        if isinstance(item, bool) or not isinstance(item, int | float) or not item >= option.least:
+            raise UsageError(f"{option.name}: {item!r} is not a number of at least {option.least}")
         return
     if isinstance(item, bool):
         return
     if not isinstance(item, str | os.PathLike):
-        raise UsageError(f"{option}: {type(item).__name__} is not a valid type for it")
+        raise UsageError(f"{option.name}: {type(item).__name__} is not a valid type for it")
     text = os.fspath(item)
     if "\0" in text:
-        raise UsageError(f"{option}: it contains a NUL character")
-    if not text.strip() and not flag.may_be_empty:
-        raise UsageError(f"{option}: it is empty; omit it instead")
-    if flag.word and not _WORD.fullmatch(text):
-        raise UsageError(f"{option}: {text!r} is not a name")
-    if flag.json == "only" or (flag.json == "or path" and text.lstrip().startswith("{")):
-        _check_json(option, text)
+        raise UsageError(f"{option.name}: it contains a NUL character")
+    if not text.strip() and not option.may_be_empty:
+        raise UsageError(f"{option.name}: it is empty; omit it instead")
+    if option.word and not _WORD.fullmatch(text):
+        raise UsageError(f"{option.name}: {text!r} is not a name")
+    if option.json == "only" or (option.json == "or path" and text.lstrip().startswith("{")):
+        _check_json(option.name, text)
 
 
 def _check_json(option: str, text: str) -> None:
@@ -332,15 +269,15 @@ def _check_pairs(launch: Launch) -> None:
 
 
 def _check_extra(launch: Launch) -> None:
-    ours = {flag.name: flag.option for flag in FLAGS}
-    ours |= {flag.file_flag: flag.option for flag in FLAGS if flag.file_flag}
+    ours = {option.flag: option.name for option in OPTIONS}
+    ours |= {option.file_flag: option.name for option in OPTIONS if option.file_flag}
     for name, value in launch.extra_args.items():
         if not _FLAG_NAME.fullmatch(name):
             raise UsageError(f"extra_args: {name!r} is not a flag (write it without dashes)")
         if f"--{name}" in SWITCHED_BY_US:
             raise UsageError(f"extra_args: --{name} belongs to the link and cannot be changed")
-        if (option := ours.get(f"--{name}")) is not None:
-            raise UsageError(f"extra_args: use the option {option} instead of --{name}")
+        if (own := ours.get(f"--{name}")) is not None:
+            raise UsageError(f"extra_args: use the option {own} instead of --{name}")
         if value is not None and "\0" in value:
             raise UsageError(f"extra_args: --{name} contains a NUL character")
         if value is not None and len(value.encode("utf-8", "surrogateescape")) > LONGEST_ARGUMENT:

@@ -17,8 +17,9 @@ from quarterdeck.claude.forced_settings import (
     with_hooks_called,
     with_inbox_refused,
 )
-from quarterdeck.claude.launch import LONGEST_ARGUMENT, ArgumentFiles, Launch
+from quarterdeck.claude.launch import ArgumentFiles, Launch
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import LONGEST_ARGUMENT
 from quarterdeck.program.arguments import Given
 
 

@@ -1,111 +1,85 @@
 """Checks of the members of a spec that become flags of the CLI. Pure.
 
 Owns what a machine must be able to rely on before it builds a command line: paths are absolute,
-texts have no NUL, a flag that a member of its own sets is not given a second time. Which flag a
-member becomes is known by the runner.
+texts have no NUL, a flag that a member of its own sets is not given a second time. Which members
+there are, and which flags, is in `domain.launch_options`; a few need a check of their own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import (
+    CARRIED,
+    LONGEST_ARGUMENT,
+    OPTIONS,
+    SWITCHED_BY_US,
+    Kind,
+    Option,
+)
 
 BYPASS = "bypassPermissions"
 MOST_ENTRIES = 100
 """Entries of one member: plugins, flags, subagents, settings' sources."""
-LONGEST_ARGUMENT = 120 * 1024
-"""Linux takes 128 KiB in one argument of a process."""
 
-SOURCES = frozenset({"user", "project", "local"})
-_NAME = re.compile(r"[A-Za-z][\w.:\[\]-]*")
-_FLAG = re.compile(r"[a-z][a-z0-9-]*", re.IGNORECASE)
+_NAME = r"[A-Za-z][\w.:\[\]-]*"
+_FLAG = r"[a-zA-Z][a-zA-Z0-9-]*"
+
+_OTHERS_OF_THE_HUB = frozenset(
+    {"from-pr", "help", "ide", "remote", "remote-control", "teleport", "version"}
+)
+"""Flags that no option gives, and with which the hub would not have the CLI, or not this
+conversation."""
+
+Check = Callable[[str, Any], None]
+
+
+def _plain(flag: str) -> str:
+    return flag.removeprefix("--").lower()
+
 
 _MEMBER_OF_FLAG = {
-    "add-dir": "add_dirs",
-    "agent": "agent",
-    "agents": "subagents",
-    "allow-dangerously-skip-permissions": "skip_permissions",
-    "allowed-tools": "allowed_tools",
-    "allowedtools": "allowed_tools",
-    "append-system-prompt": "append_system_prompt",
-    "append-system-prompt-file": "append_system_prompt_file",
-    "betas": "betas",
-    "dangerously-skip-permissions": "skip_permissions",
-    "debug-file": "debug_file",
-    "disable-slash-commands": "disable_slash_commands",
-    "disallowed-tools": "disallowed_tools",
-    "disallowedtools": "disallowed_tools",
-    "effort": "effort",
-    "exclude-dynamic-system-prompt-sections": "exclude_dynamic_system_prompt_sections",
-    "fallback-model": "fallback_model",
-    "forward-subagent-text": "forward_subagent_text",
-    "include-hook-events": "include_hook_events",
-    "include-partial-messages": "include_partial_messages",
-    "json-schema": "json_schema",
-    "max-budget-usd": "max_budget_usd",
-    "max-thinking-tokens": "max_thinking_tokens",
-    "max-turns": "max_turns",
-    "mcp-config": "mcp_servers",
-    "model": "model",
-    "name": "name",
-    "permission-mode": "mode",
-    "plan-mode-instructions": "plan_mode_instructions",
-    "plugin-dir": "plugin_dirs",
-    "prompt-suggestions": "prompt_suggestions",
-    "restricted": "restricted",
-    "safe-mode": "safe_mode",
-    "session-mirror": "session_mirror",
-    "setting-sources": "setting_sources",
-    "settings": "settings",
-    "strict-mcp-config": "strict_mcp_config",
-    "system-prompt": "system_prompt",
-    "system-prompt-file": "system_prompt_file",
-    "task-budget": "task_budget",
-    "thinking": "thinking_mode",
-    "thinking-display": "thinking_display",
-    "tools": "tools",
-    "worktree": "worktree",
+    _plain(flag): option.member
+    for option in OPTIONS
+    if option.member is not None
+    for flag in (option.flag, *option.spellings)
+} | {"mcp-config": "mcp_servers"}
+"""The flags that a member sets, in every spelling that the CLI takes. Of the two members for MCP
+servers, it is the one that takes more than files."""
+
+_OF_THE_HUB = {
+    *_OTHERS_OF_THE_HUB,
+    *map(_plain, SWITCHED_BY_US),
+    *(_plain(option.flag) for option in OPTIONS if option.member is None),
 }
-"""The flags that a member sets, in every spelling that the CLI takes. A test compares it with the
-table of flags."""
-
-_OF_THE_HUB = frozenset(
-    {
-        "bare", "continue", "fork-session", "from-pr", "help", "ide", "input-format",
-        "no-session-persistence", "output-format", "permission-prompt-tool", "print",
-        "replay-user-messages", "remote", "remote-control", "resume", "resume-drops-turn",
-        "resume-session-at", "sdk-url", "session-id", "teleport", "verbose", "version",
-    }
-)  # fmt: skip
-"""Flags with which the hub would not have the CLI, or not this conversation. With `bare` the CLI
-calls no hooks (tried with 2.1.325): rules would not hold for what it allows by itself."""
 
 
-def check_path(member: str, path: str | None) -> None:
+def _check_path(member: str, path: str | None) -> None:
     """A path of the machine must be absolute."""
     if path is not None and (not path.startswith("/") or "\0" in path):
         raise UsageError(f"{member}: must be an absolute path")
 
 
-def check_paths(member: str, paths: tuple[str, ...]) -> None:
-    """The same for several."""
+def _check_paths(member: str, paths: tuple[str, ...]) -> None:
     _few(member, paths)
     for path in paths:
-        check_path(member, path)
+        _check_path(member, path)
 
 
-def check_name(member: str, name: str | None) -> None:
+def _check_name(member: str, name: str | None) -> None:
     """A name: no blanks, no dash in front."""
-    if name is not None and not _NAME.fullmatch(name):
+    if name is not None and not re.fullmatch(_NAME, name):
         raise UsageError(f"{member}: {name[:100]!r} is not a name")
 
 
-def check_text(member: str, text: str | None) -> None:
+def _check_text(member: str, text: str | None) -> None:
     """A text that is one argument of a process."""
     if text is not None and (not text.strip() or "\0" in text):
         raise UsageError(f"{member}: it is empty, or contains a NUL character")
@@ -121,13 +95,41 @@ def check_list(member: str, entries: tuple[str, ...] | None) -> None:
             raise UsageError(f"{member}: {entry[:100]!r} is empty, or has a comma or NUL in it")
 
 
-def check_sources(sources: tuple[str, ...] | None) -> None:
-    """Which settings files the CLI reads."""
-    for each in sources or ():
-        if each not in SOURCES:
-            raise UsageError(
-                f"setting_sources: {each[:100]!r} is not one of {', '.join(sorted(SOURCES))}"
-            )
+def _check_choices(choices: tuple[str, ...], member: str, given: tuple[str, ...] | None) -> None:
+    for each in given or ():
+        if each not in choices:
+            raise UsageError(f"{member}: {each[:100]!r} is not one of {', '.join(choices)}")
+
+
+def _check_number(least: float, member: str, number: float | None) -> None:
+    if number is not None and number < least:
+        raise UsageError(f"{member}: must be {least} or more")
+
+
+def _check_of(option: Option) -> Check | None:
+    """The check of an option's member. None: its type is enough, or it has a check of its own."""
+    match option.kind:
+        case Kind.NUMBER:
+            return partial(_check_number, option.least)
+        case Kind.EACH:
+            return _check_paths
+        case Kind.COMMAS | Kind.COMMAS_OR_NONE:
+            return partial(_check_choices, option.choices) if option.choices else check_list
+        case Kind.VALUE if not option.choices and option.json != "only":
+            return _check_path if option.path else _check_name if option.word else _check_text
+        case _:
+            return None
+
+
+CHECKS: tuple[tuple[str, Check], ...] = tuple(
+    (member, check)
+    for member, option in CARRIED
+    if not option.lenient and (check := _check_of(option))
+)
+"""The members of a spec whose values are checked by their kind, each with its check."""
+
+FIXED = tuple(member for member, option in CARRIED if option.paths and not option.changeable)
+"""The members with paths of what the CLI reads at its start, and in part runs."""
 
 
 def check_schema(schema: Mapping[str, Raw] | None) -> None:
@@ -161,7 +163,7 @@ def check_subagents(subagents: Mapping[str, Raw]) -> None:
     """Definitions of subagents."""
     _few("subagents", subagents)
     for name, definition in subagents.items():
-        check_text("subagents", name)
+        _check_text("subagents", name)
         try:
             msgspec.json.decode(definition, type=_Subagent)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -184,7 +186,7 @@ def check_extra(flags: Mapping[str, str | None]) -> None:
     """Flags that have no member: names without dashes."""
     _few("extra_args", flags)
     for name, value in flags.items():
-        if not _FLAG.fullmatch(name):
+        if not re.fullmatch(_FLAG, name):
             raise UsageError(f"extra_args: {name[:100]!r} is not a flag (write it without dashes)")
         if (member := _MEMBER_OF_FLAG.get(name.lower())) is not None:
             raise UsageError(f"extra_args: use the member {member} instead of --{name}")

@@ -14,6 +14,7 @@ from msgspec import Raw, field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol import launch_members as check
+from quarterdeck.protocol.launch_fields import LaunchMembers
 from quarterdeck.protocol.sandbox import SandboxMode, SandboxOptions
 
 AUTO = "auto"
@@ -88,82 +89,24 @@ def restart_rule(given: RestartRule | bool) -> RestartRule:
     return given
 
 
-class SessionSpec(Value, forbid_unknown_fields=True):
+class SessionSpec(LaunchMembers, forbid_unknown_fields=True):
     """How a session's CLI is started. Missing members use the CLI's settings."""
 
     directory: str = ""
     """Empty: the folder of the project."""
     machine: str | None = None
     """The name of a machine; None is the machine of the hub."""
-    name: str | None = None
     project: str | None = None
     """A project of the configuration; its defaults replace missing members."""
-    worktree: str | None = None
-    """Work in a git worktree of the directory's repository, on a branch of this name."""
     family: str | None = None
     """The loop that the session belongs to. Clients show the sessions of a family as one."""
     claude: str | None = None
-    model: str | None = None
-    fallback_model: str | None = None
-    """The model to use while `model` is overloaded; several are separated by commas."""
-    mode: str | None = None
-    effort: str | None = None
-    max_thinking_tokens: int | None = None
-    """How much the model may think; 0 turns thinking off. The newest models use `effort` only."""
-    thinking_mode: Literal["adaptive", "disabled"] | None = None
-    """Whether the model thinks. `max_thinking_tokens` overrides it."""
-    thinking_display: str | None = None
-    task_budget: int | None = None
-    """Tokens that the model is told it has for its task."""
-    betas: tuple[str, ...] = ()
-    system_prompt: str | None = None
-    system_prompt_file: str | None = None
-    """A file of the machine, in place of `system_prompt`. The agent cannot change it."""
-    append_system_prompt: str | None = None
-    append_system_prompt_file: str | None = None
-    exclude_dynamic_system_prompt_sections: bool = False
-    plan_mode_instructions: str | None = None
-    allowed_tools: tuple[str, ...] = ()
-    disallowed_tools: tuple[str, ...] = ()
-    tools: tuple[str, ...] | None = None
     mcp_servers: dict[str, Raw] = field(default_factory=dict)
-    mcp_config: tuple[str, ...] = ()
-    """Files of the machine with more MCP servers. The agent cannot change them."""
-    strict_mcp_config: bool = False
-    """Only these MCP servers, none of the CLI's settings."""
-    add_dirs: tuple[str, ...] = ()
-    settings: str | None = None
-    setting_sources: tuple[str, ...] | None = None
-    """Which settings files the CLI reads: `user`, `project`, `local`; empty: none."""
-    plugin_dirs: tuple[str, ...] = ()
-    """Folders of the machine with plugins, which may run programs. The agent cannot change them."""
-    agent: str | None = None
-    """The name of the agent that the conversation is with, of `subagents` or of the settings."""
-    subagents: dict[str, Raw] = field(default_factory=dict)
-    """Subagents by name, as the CLI defines them. They are arguments of its process, which others
-    on the machine can read: secrets belong into `env` or `mcp_servers`."""
     agent_progress_summaries: bool = False
     skills: tuple[str, ...] | None = None
     """The only skills that the agent has."""
-    disable_slash_commands: bool = False
-    safe_mode: bool = False
-    restricted: bool = False
-    include_partial_messages: bool = True
-    """Whether text is shown while it is generated."""
-    include_hook_events: bool = False
-    forward_subagent_text: bool = False
-    prompt_suggestions: bool = False
-    session_mirror: bool = False
-    """The CLI also sends each line that it writes to its transcript."""
-    json_schema: dict[str, Raw] | None = None
-    """The schema of the object that each turn ends with, in `structured` of `turn.ended`."""
-    debug_file: str | None = None
-    """A file of the machine that the CLI writes its log to."""
     extra_args: dict[str, str | None] = field(default_factory=dict)
     """Flags of the CLI that have no member here, without dashes; null for one without a value."""
-    max_turns: int | None = None
-    max_budget_usd: float | None = None
-    """The CLI's own limit for one run; `budget` is the hub's."""
     budget: Budget | None = None
     policy: str | None = None
     """The name of a policy that is added to the policy of all sessions."""
@@ -176,9 +119,6 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     """When to resume automatically, a limited number of times in a row. `faults`: when the runner
     or its machine died and there is work left; `crashes`: after a crash of the CLI, too. `true`
     means `crashes`, `false` means `never`."""
-    skip_permissions: bool = False
-    """Ask nothing, except where a rule asks or denies. Never a default: a person must set it.
-    Without a `mode` the CLI starts with its permissions bypassed."""
     cross_session: bool = False
     """Other Claude sessions of the same user on the machine may send prompts to this one, without
     the hub. Never a default: a person must set it. False: the CLI refuses them, and a turn that one
@@ -213,15 +153,12 @@ class SessionSpec(Value, forbid_unknown_fields=True):
         """What the CLI reads at its start, and in part runs. Its agent may not change it: that
         would be more than it is allowed, from its next start on.
         """
-        settings = self.settings
+        values = (getattr(self, member) for member in check.FIXED)
         paths = (
-            settings if settings is not None and settings.startswith("/") else None,
-            self.system_prompt_file,
-            self.append_system_prompt_file,
-            *self.mcp_config,
-            *self.plugin_dirs,
+            path for value in values for path in (value if isinstance(value, tuple) else (value,))
         )
-        return tuple(path for path in paths if path is not None)
+        # Settings may also be JSON.
+        return tuple(path for path in paths if path is not None and path.startswith("/"))
 
     def __post_init__(self) -> None:
         """Refuse invalid values before anything is started."""
@@ -231,12 +168,8 @@ class SessionSpec(Value, forbid_unknown_fields=True):
             raise UsageError(f"family: must have 1 to {LONGEST_FAMILY} characters")
         if self.ask_timeout is not None and self.ask_timeout <= 0:
             raise UsageError("ask_timeout: must be a number above 0")
-        if self.max_thinking_tokens is not None and self.max_thinking_tokens < 0:
-            raise UsageError("max_thinking_tokens: must be 0 or more")
         if self.plan_cooldown is not None and self.plan_cooldown <= 0:
             raise UsageError("plan_cooldown: must be a number above 0")
-        if self.task_budget is not None and self.task_budget < 1:
-            raise UsageError("task_budget: must be 1 or more")
         self._check_launch()
 
     def _check_launch(self) -> None:
@@ -244,16 +177,9 @@ class SessionSpec(Value, forbid_unknown_fields=True):
         for both in ("system_prompt", "append_system_prompt"):
             if getattr(self, both) is not None and getattr(self, f"{both}_file") is not None:
                 raise UsageError(f"{both} and {both}_file cannot be combined")
-        for name in ("system_prompt_file", "append_system_prompt_file", "debug_file"):
-            check.check_path(name, getattr(self, name))
-        for name in ("mcp_config", "plugin_dirs"):
-            check.check_paths(name, getattr(self, name))
-        for name in ("fallback_model", "plan_mode_instructions", "agent"):
-            check.check_text(name, getattr(self, name))
-        check.check_name("thinking_display", self.thinking_display)
-        for name in ("betas", "skills"):
-            check.check_list(name, getattr(self, name))
-        check.check_sources(self.setting_sources)
+        for member, check_value in check.CHECKS:
+            check_value(member, getattr(self, member))
+        check.check_list("skills", self.skills)
         check.check_schema(self.json_schema)
         check.check_subagents(self.subagents)
         check.check_extra(self.extra_args)

@@ -10,6 +10,7 @@ import os
 import uuid
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -20,6 +21,7 @@ from quarterdeck.claude.forced_settings import with_hooks_called, with_inbox_ref
 from quarterdeck.claude.launch import ArgumentFiles, Launch, require_support, to_argv
 from quarterdeck.claude.locate import cli_version, find_claude
 from quarterdeck.domain.errors import LaunchError, UsageError
+from quarterdeck.domain.launch_options import CARRIED
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.launch_members import without_bypass
 from quarterdeck.protocol.sessions import Origin, SessionSpec
@@ -28,17 +30,6 @@ from quarterdeck.transcripts.layout import config_dir_of
 from quarterdeck.worktrees.worktrees import Worktrees
 
 BYPASS = "bypassPermissions"
-
-SAME = (
-    "thinking_display", "task_budget", "betas", "system_prompt", "system_prompt_file",
-    "append_system_prompt", "append_system_prompt_file", "exclude_dynamic_system_prompt_sections",
-    "plan_mode_instructions", "tools", "allowed_tools", "disallowed_tools", "settings",
-    "setting_sources", "add_dirs", "strict_mcp_config", "plugin_dirs", "agent",
-    "disable_slash_commands", "safe_mode", "restricted", "include_partial_messages",
-    "include_hook_events", "forward_subagent_text", "prompt_suggestions", "session_mirror",
-    "debug_file", "extra_args", "max_turns", "max_budget_usd",
-)  # fmt: skip
-"""The members of a spec that are options of the CLI under the same name."""
 
 
 class Prepared(Value):
@@ -113,27 +104,26 @@ def launch_of(spec: SessionSpec, origin: Origin) -> Launch:
     servers = msgspec.json.encode({"mcpServers": spec.mcp_servers}).decode()
     # A person may have taken the leave to skip permissions back since the session was created.
     subagents = spec.subagents if spec.skip_permissions else without_bypass(spec.subagents)
-    return Launch(
-        resume=origin.cli_session,
+    options: dict[str, Any] = {option.name: getattr(spec, member) for member, option in CARRIED}
+    options |= {
+        "name": None,  # it is for people
+        "worktree": None,  # `prepare` opens it
+        "resume": origin.cli_session,
         # Resuming at an earlier message happens in a copy: the original is never truncated.
-        fork_session=origin.fork or origin.at is not None,
-        resume_session_at=origin.at,
-        model=spec.model,
-        effort=spec.effort,
-        max_thinking_tokens=spec.max_thinking_tokens,
+        "fork_session": origin.fork or origin.at is not None,
+        "resume_session_at": origin.at,
         # What people switch while a session runs is a number of tokens: that holds.
-        thinking=spec.thinking_mode if spec.max_thinking_tokens is None else None,
-        permission_mode=spec.mode,
-        dangerously_skip_permissions=skip,
-        allow_dangerously_skip_permissions=spec.skip_permissions and not skip,
+        "thinking": spec.thinking_mode if spec.max_thinking_tokens is None else None,
+        "dangerously_skip_permissions": skip,
+        "allow_dangerously_skip_permissions": spec.skip_permissions and not skip,
         # Later servers replace earlier ones of the same name, and the hub's own are the last.
-        mcp_config=(*spec.mcp_config, *((servers,) if spec.mcp_servers else ())),
-        agents=_json_text(subagents) if subagents else None,
-        json_schema=None if spec.json_schema is None else _json_text(spec.json_schema),
+        "mcp_config": (*spec.mcp_config, *((servers,) if spec.mcp_servers else ())),
+        "agents": _json_text(subagents) if subagents else None,
+        "json_schema": None if spec.json_schema is None else _json_text(spec.json_schema),
         # A model that people switched to may be the one that stands in for another.
-        fallback_model=spec.fallback_model if spec.fallback_model != spec.model else None,
-        **{name: getattr(spec, name) for name in SAME},
-    )
+        "fallback_model": spec.fallback_model if spec.fallback_model != spec.model else None,
+    }
+    return Launch(**options, extra_args=spec.extra_args)
 
 
 def _json_text(members: dict[str, msgspec.Raw]) -> str:

@@ -20,10 +20,10 @@ import claude_agent_sdk
 from claude_agent_sdk import ClaudeAgentOptions, CLINotFoundError
 from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
-from quarterdeck.claude.flags import FLAGS
-from quarterdeck.claude.launch import LONGEST_ARGUMENT, ArgumentFiles
+from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.claude.locate import VARIABLE, find_claude
 from quarterdeck.domain.errors import LaunchError
+from quarterdeck.domain.launch_options import LONGEST_ARGUMENT, OPTIONS
 from quarterdeck.sdk_transport.errors import NotFoundError, OptionError
 
 SDK_TRANSPORT = SubprocessCLITransport
@@ -34,7 +34,7 @@ _STATES = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 _LABEL, _DERIVED_LABEL = "CLAUDE_AGENT_SDK_CLIENT_APP", "CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP"
 
-_IN_FILES = {flag.name: flag for flag in FLAGS if flag.file_flag}
+_IN_FILES = {option.flag: option for option in OPTIONS if option.file_flag}
 
 _SCRIPTS = {".js", ".mjs", ".cjs"}
 
@@ -130,14 +130,14 @@ def _with_files(arguments: list[str], files: ArgumentFiles) -> list[str]:
     given = iter(arguments)
     argv: list[str] = []
     for argument in given:
-        flag = _IN_FILES.get(argument)
-        value = next(given, None) if flag else None
-        if flag is None or value is None:
+        option = _IN_FILES.get(argument)
+        value = next(given, None) if option else None
+        if option is None or value is None:
             argv.append(argument)
             continue
         is_long = len(value.encode("utf-8", "surrogateescape")) > LONGEST_ARGUMENT
-        if is_long or (flag.json and value.lstrip().startswith("{")):
-            argv += [flag.file_flag or flag.name, files.write(flag.option, value)]
+        if is_long or (option.json and value.lstrip().startswith("{")):
+            argv += [option.file_flag or option.flag, files.write(option.name, value)]
         else:
             argv += [argument, value]
     return argv

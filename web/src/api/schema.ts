@@ -4910,34 +4910,26 @@ export interface components {
          * @description How a session's CLI is started. Missing members use the CLI's settings.
          */
         SessionSpec: {
-            /** @default  */
-            directory?: string;
-            /** @default null */
-            machine?: string | null;
             /** @default null */
             name?: string | null;
             /** @default null */
-            project?: string | null;
-            /** @default null */
             worktree?: string | null;
-            /** @default null */
-            family?: string | null;
-            /** @default null */
-            claude?: string | null;
             /** @default null */
             model?: string | null;
             /** @default null */
             fallback_model?: string | null;
             /** @default null */
-            mode?: string | null;
-            /** @default null */
             effort?: string | null;
-            /** @default null */
-            max_thinking_tokens?: number | null;
             /** @default null */
             thinking_mode?: ("adaptive" | "disabled") | null;
             /** @default null */
             thinking_display?: string | null;
+            /** @default null */
+            max_thinking_tokens?: number | null;
+            /** @default null */
+            max_turns?: number | null;
+            /** @default null */
+            max_budget_usd?: number | null;
             /** @default null */
             task_budget?: number | null;
             betas?: string[];
@@ -4953,31 +4945,28 @@ export interface components {
             exclude_dynamic_system_prompt_sections?: boolean;
             /** @default null */
             plan_mode_instructions?: string | null;
+            /** @default null */
+            tools?: string[] | null;
             allowed_tools?: string[];
             disallowed_tools?: string[];
             /** @default null */
-            tools?: string[] | null;
-            mcp_servers?: {
-                [key: string]: unknown;
-            };
-            mcp_config?: string[];
+            mode?: string | null;
             /** @default false */
-            strict_mcp_config?: boolean;
-            add_dirs?: string[];
+            skip_permissions?: boolean;
             /** @default null */
             settings?: string | null;
             /** @default null */
             setting_sources?: string[] | null;
+            add_dirs?: string[];
+            mcp_config?: string[];
+            /** @default false */
+            strict_mcp_config?: boolean;
             plugin_dirs?: string[];
             /** @default null */
             agent?: string | null;
             subagents?: {
                 [key: string]: unknown;
             };
-            /** @default false */
-            agent_progress_summaries?: boolean;
-            /** @default null */
-            skills?: string[] | null;
             /** @default false */
             disable_slash_commands?: boolean;
             /** @default false */
@@ -5000,13 +4989,26 @@ export interface components {
             } | null;
             /** @default null */
             debug_file?: string | null;
+            /** @default  */
+            directory?: string;
+            /** @default null */
+            machine?: string | null;
+            /** @default null */
+            project?: string | null;
+            /** @default null */
+            family?: string | null;
+            /** @default null */
+            claude?: string | null;
+            mcp_servers?: {
+                [key: string]: unknown;
+            };
+            /** @default false */
+            agent_progress_summaries?: boolean;
+            /** @default null */
+            skills?: string[] | null;
             extra_args?: {
                 [key: string]: string | null;
             };
-            /** @default null */
-            max_turns?: number | null;
-            /** @default null */
-            max_budget_usd?: number | null;
             /** @default null */
             budget?: components["schemas"]["Budget"] | null;
             /** @default null */
@@ -5022,8 +5024,6 @@ export interface components {
             api_billing?: boolean;
             /** @default faults */
             restart?: ("crashes" | "faults" | "never") | boolean;
-            /** @default false */
-            skip_permissions?: boolean;
             /** @default false */
             cross_session?: boolean;
             /** @default false */

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from quarterdeck.cli.commands.base import HubOptions, LaunchOptions, app, finish, spread
+from quarterdeck.cli.commands.base import HubOptions, ProcessOptions, app, finish, given, spread
+from quarterdeck.cli.commands.launch_options import LaunchOptions
 
 
 @app.command("acp")
@@ -20,6 +21,7 @@ def _acp(
     machine: Annotated[
         str | None, typer.Option("--machine", help="Where new sessions run; by default the hub's.")
     ] = None,
+    process: ProcessOptions,
     launch: LaunchOptions,
     policy: Annotated[
         str | None,
@@ -45,17 +47,14 @@ def _acp(
     target = at.target
     here = target.is_here and machine is None
     defaults = SessionSpec(
-        **launch.common(),
+        **values.launch_members(given(launch), here=here),
+        claude=process.claude,
+        env=values.variables(process.env or ()),
         directory="/",  # each session has the editor's folder
         project=project,
         machine=machine,
         policy=policy,
         sandbox=values.sandbox_mode(sandbox),
-        mode=launch.mode,
-        skip_permissions=launch.skip_permissions,
-        mcp_servers=values.mcp_servers(launch.mcp_config or []),
-        settings=values.settings(launch.settings, here=here),
-        env=values.variables(launch.env or []),
         api_billing=api_billing,
     )
     finish(run_acp, target, defaults)

@@ -172,64 +172,11 @@ class ServeOptions(NamedTuple):
         return {"runner": not self.no_runner, "with_link": not self.no_login_link}
 
 
-class LaunchOptions(NamedTuple):
-    """What an agent is started with: by `run` here, and by `new` in the hub."""
+class ProcessOptions(NamedTuple):
+    """The program that is an agent, and its environment."""
 
     claude: Annotated[
         str | None, typer.Option("--claude", metavar="PATH", help="The Claude Code to start.")
-    ] = None
-    model: Annotated[str | None, typer.Option("--model", help="The model.")] = None
-    effort: Annotated[
-        str | None, typer.Option("--effort", help="The thinking effort: low, medium, high.")
-    ] = None
-    max_turns: Annotated[
-        int | None, typer.Option("--max-turns", help="The most rounds of model and tools.")
-    ] = None
-    max_budget_usd: Annotated[
-        float | None, typer.Option("--max-budget-usd", help="Stop above this cost in US dollars.")
-    ] = None
-    system_prompt: Annotated[
-        str | None, typer.Option("--system-prompt", help="Replace Claude Code's system prompt.")
-    ] = None
-    append_system_prompt: Annotated[
-        str | None,
-        typer.Option("--append-system-prompt", help="Add this to Claude Code's system prompt."),
-    ] = None
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            "--permission-mode",
-            "--mode",
-            help="default, acceptEdits, plan, dontAsk, auto, bypassPermissions.",
-        ),
-    ] = None
-    allowed_tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow",
-            "--allowed-tools",
-            metavar="RULE",
-            help="Allow this without asking, as in 'Bash(git status:*)'. Repeatable.",
-        ),
-    ] = None
-    disallowed_tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--deny", "--disallowed-tools", metavar="RULE", help="Never allow this. Repeatable."
-        ),
-    ] = None
-    skip_permissions: Annotated[
-        bool, typer.Option("--dangerously-skip-permissions", help="Never ask for permission.")
-    ] = False
-    mcp_config: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--mcp-config", metavar="FILE|JSON", help="MCP servers: a file or JSON. Repeatable."
-        ),
-    ] = None
-    settings: Annotated[
-        str | None,
-        typer.Option("--settings", metavar="FILE|JSON", help="More settings: a file or JSON."),
     ] = None
     env: Annotated[
         list[str] | None,
@@ -238,16 +185,12 @@ class LaunchOptions(NamedTuple):
         ),
     ] = None
 
-    def common(self) -> dict[str, Any]:
-        """The fields that `Options` and `SessionSpec` both have, under these names."""
-        return {
-            "claude": self.claude,
-            "model": self.model,
-            "effort": self.effort,
-            "max_turns": self.max_turns,
-            "max_budget_usd": self.max_budget_usd,
-            "system_prompt": self.system_prompt,
-            "append_system_prompt": self.append_system_prompt,
-            "allowed_tools": tuple(self.allowed_tools or ()),
-            "disallowed_tools": tuple(self.disallowed_tools or ()),
-        }
+
+def given(*groups: NamedTuple) -> dict[str, Any]:
+    """The options of these groups that were given, as they were written."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for group in groups
+        for name, value in group._asdict().items()
+        if value is not None and value != []
+    }

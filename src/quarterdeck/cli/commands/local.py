@@ -10,12 +10,14 @@ import typer
 from quarterdeck.cli.commands.base import (
     Config,
     Json,
-    LaunchOptions,
+    ProcessOptions,
     add_group,
     app,
     finish,
+    given,
     spread,
 )
+from quarterdeck.cli.commands.launch_options import LaunchOptions
 
 
 @app.command("run")
@@ -28,6 +30,7 @@ def _run(
         ),
     ] = None,
     *,
+    process: ProcessOptions,
     launch: LaunchOptions,
     output_schema: Annotated[
         Path | None,
@@ -78,9 +81,8 @@ def _run(
     start or died, 130 interrupted. Ctrl-C interrupts the turn; a second Ctrl-C ends the agent.
     """
     from quarterdeck.agent.options import Options
-    from quarterdeck.cli.local.request import RunRequest
+    from quarterdeck.cli.local.request import RunRequest, launch_options
     from quarterdeck.cli.local.run import run
-    from quarterdeck.wire.permissions import PermissionMode
 
     finish(
         run,
@@ -88,16 +90,13 @@ def _run(
             prompt=prompt,
             images=tuple(image or ()),
             output_schema=output_schema,
-            env=tuple(launch.env or ()),
+            env=tuple(process.env or ()),
             quiet=quiet,
             json=json_lines,
             record=record,
             options=Options(
-                **launch.common(),
-                permission_mode=PermissionMode(launch.mode) if launch.mode else None,
-                dangerously_skip_permissions=launch.skip_permissions,
-                mcp_config=tuple(launch.mcp_config or ()),
-                settings=launch.settings,
+                **launch_options(given(launch)),
+                claude=process.claude,
                 add_dirs=tuple(add_dir or ()),
                 resume=resume,
                 continue_=continue_,

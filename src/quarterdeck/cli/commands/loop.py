@@ -10,11 +10,13 @@ import typer
 from quarterdeck.cli.commands.base import (
     HubOptions,
     Json,
-    LaunchOptions,
+    ProcessOptions,
     add_group,
     finish,
+    given,
     spread,
 )
+from quarterdeck.cli.commands.launch_options import LaunchOptions
 
 if TYPE_CHECKING:
     from quarterdeck.loop.spec import LoopSpec
@@ -189,6 +191,7 @@ def _run(
     *,
     how: LoopOptions,
     stop: StopOptions,
+    process: ProcessOptions,
     launch: LaunchOptions,
     policy: Annotated[
         str | None,
@@ -214,12 +217,7 @@ def _run(
     target = at.target
     spec = _spec(task_of(task, file), directory_of(cwd, here=local or target.is_here), how, stop)
     settings = AgentSettings(
-        **launch.common(),
-        mode=launch.mode,
-        skip_permissions=launch.skip_permissions,
-        mcp_config=tuple(launch.mcp_config or ()),
-        settings=launch.settings,
-        env=tuple(launch.env or ()),
+        **given(process, launch),
         api_billing=api_billing,
         policy=policy,
         sandbox=sandbox,

@@ -9,13 +9,14 @@ import typer
 from quarterdeck.cli.commands.base import (
     HubOptions,
     Json,
-    LaunchOptions,
+    ProcessOptions,
     Session,
     app,
     finish,
+    given,
     spread,
 )
-from quarterdeck.cli.commands.new_options import NewOptions
+from quarterdeck.cli.commands.launch_options import LaunchOptions, NewOptions
 
 
 @app.command("new")
@@ -34,24 +35,20 @@ def _new(
     attach: Annotated[
         bool, typer.Option("--attach", "-a", help="Follow it in this terminal.")
     ] = False,
-    name: Annotated[str | None, typer.Option("--name", help="A name for people.")] = None,
     machine: Annotated[
         str | None, typer.Option("--machine", help="The machine; by default the hub's.")
     ] = None,
-    worktree: Annotated[
-        str | None,
-        typer.Option("--worktree", metavar="BRANCH", help="Work in a git worktree of its own."),
-    ] = None,
-    cli_session: Annotated[
-        str | None,
-        typer.Option("--resume", metavar="ID", help="Resume this session of the CLI."),
-    ] = None,
     *,
+    process: ProcessOptions,
     launch: LaunchOptions,
     more: NewOptions,
-    tools: Annotated[
+    cli_flags: Annotated[
         list[str] | None,
-        typer.Option("--tool", metavar="NAME", help="Only these tools. Repeatable."),
+        typer.Option(
+            "--cli-flag",
+            metavar="NAME[=VALUE]",
+            help="A flag of the CLI that has no option here. Repeatable.",
+        ),
     ] = None,
     policy: Annotated[
         str | None,
@@ -70,10 +67,6 @@ def _new(
     ask_timeout: Annotated[
         float | None,
         typer.Option("--ask-timeout", metavar="SECONDS", help="Deny a question after this time."),
-    ] = None,
-    add_dir: Annotated[
-        list[str] | None,
-        typer.Option("--add-dir", metavar="FOLDER", help="One more folder. Repeatable."),
     ] = None,
     budget_usd: Annotated[
         float | None,
@@ -110,31 +103,24 @@ def _new(
     target = at.target
     here = target.is_here and machine is None
     spec = SessionSpec(
-        **launch.common(),
+        **values.launch_members(given(launch, more), here=here),
         directory="" if project and directory == "-" else values.absolute(directory, here=here),
         project=project,
-        name=name,
         machine=machine,
-        worktree=worktree,
+        claude=process.claude,
+        env=values.variables(process.env or ()),
+        extra_args=values.cli_flags(cli_flags or []),
         policy=policy,
         sandbox=values.sandbox_mode(sandbox),
-        mode=launch.mode,
-        skip_permissions=launch.skip_permissions,
-        tools=tuple(tools) if tools else None,
         auto_approve=tuple(auto_approve or ()),
         ask_timeout=ask_timeout,
-        add_dirs=tuple(values.absolute(each, here=here) for each in add_dir or ()),
-        mcp_servers=values.mcp_servers(launch.mcp_config or []),
-        settings=values.settings(launch.settings, here=here),
         budget=values.budget(budget_usd, budget_tokens),
         restart="faults" if restart is None else restart,
-        env=values.variables(launch.env or []),
         api_billing=api_billing,
         agents=agents,
         cross_session=cross_session,
-        **more.members(here=here),
     )
-    conversation = Conversation(id=cli_session, latest=more.cli_latest, fork=more.cli_fork)
+    conversation = Conversation(id=more.cli_session, latest=more.cli_latest, fork=more.cli_fork)
     finish(run_new, spec, prompt, conversation, target, attach=attach)
 
 

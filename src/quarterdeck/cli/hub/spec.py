@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import CARRIED
 from quarterdeck.protocol.sandbox import SandboxMode
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
@@ -34,6 +36,30 @@ def absolute(directory: str, *, here: bool) -> str:
     return os.path.normpath(path.absolute())
 
 
+def launch_members(given: Mapping[str, Any], *, here: bool) -> dict[str, Any]:
+    """The members of a spec for the launch options that were given. Raises `UsageError`."""
+    members: dict[str, Any] = {}
+    for member, option in CARRIED:
+        value = given.get(member)
+        flag = option.offer.flags[0] if option.offer and option.offer.flags else option.flag
+        if value is None or value == ():
+            continue
+        match option.name:
+            case "settings":
+                members[member] = settings(value, here=here)
+            case "mcp_config":
+                members["mcp_servers"] = mcp_servers(value)
+            case _ if option.json:
+                members[member] = json_members(value, flag)
+            case _ if option.paths:
+                members[member] = tuple(absolute(each, here=here) for each in value)
+            case _ if option.several and isinstance(value, str):
+                members[member] = comma_list(value)
+            case _:
+                members[member] = value
+    return members
+
+
 def read_prompt(text: str) -> str:
     """The prompt; `-` reads it from stdin."""
     if text == "-":
@@ -46,7 +72,7 @@ def read_prompt(text: str) -> str:
     return text
 
 
-def variables(given: list[str]) -> dict[str, str]:
+def variables(given: Sequence[str]) -> dict[str, str]:
     """`--env NAME=VALUE`, all of them."""
     found: dict[str, str] = {}
     for each in given:
@@ -74,7 +100,7 @@ def sandbox_mode(given: str | None) -> SandboxMode | None:
     return mode
 
 
-def mcp_servers(given: list[str]) -> dict[str, Raw]:
+def mcp_servers(given: Sequence[str]) -> dict[str, Raw]:
     """`--mcp-config FILE|JSON`, all of them; later ones override."""
     found: dict[str, Raw] = {}
     for each in given:
@@ -86,9 +112,9 @@ def mcp_servers(given: list[str]) -> dict[str, Raw]:
     return {name: Raw(bytes(server)) for name, server in found.items()}
 
 
-def settings(given: str | None, *, here: bool) -> str | None:
+def settings(given: str, *, here: bool) -> str:
     """`--settings FILE|JSON`. A local file is sent as text: the agent may run elsewhere."""
-    if given is None or (not here and given.startswith("/")):
+    if not here and given.startswith("/"):
         return given
     return file_or_json(given, "--settings").decode()
 
@@ -103,10 +129,8 @@ def file_or_json(given: str, option: str) -> bytes:
         raise UsageError(f"{option}: cannot read {given}: {error.strerror}") from error
 
 
-def json_members(given: str | None, option: str) -> dict[str, Raw] | None:
+def json_members(given: str, option: str) -> dict[str, Raw]:
     """A JSON object that was given directly or in a file, by its members."""
-    if given is None:
-        return None
     try:
         found = msgspec.json.decode(file_or_json(given, option), type=dict[str, Raw])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

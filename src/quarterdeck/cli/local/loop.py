@@ -15,11 +15,12 @@ from pathlib import Path
 import anyio
 import msgspec
 from msgspec import Raw
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from quarterdeck.agent.service import Decide
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub import spec as values
+from quarterdeck.cli.local.launch_texts import LaunchTexts
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
@@ -27,7 +28,7 @@ from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import plain
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
-from quarterdeck.domain.structs import DECODE_ERRORS, Value
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.loop.agent_worker import AgentWorker
 from quarterdeck.loop.report import LoopReport, report_of
 from quarterdeck.loop.runner import new_loop, reopened, run_loop
@@ -40,22 +41,10 @@ from quarterdeck.service.local_hub import person_here
 from quarterdeck.service.local_loops import local_agents
 
 
-class AgentSettings(Value):
+class AgentSettings(LaunchTexts):
     """How the agents of a loop are started, as the command line says it; kept in the manifest."""
 
     claude: str | None = None
-    model: str | None = None
-    effort: str | None = None
-    max_turns: int | None = None
-    max_budget_usd: float | None = None
-    system_prompt: str | None = None
-    append_system_prompt: str | None = None
-    allowed_tools: tuple[str, ...] = ()
-    disallowed_tools: tuple[str, ...] = ()
-    mode: str | None = None
-    skip_permissions: bool = False
-    mcp_config: tuple[str, ...] = ()
-    settings: str | None = None
     env: tuple[str, ...] = ()
     api_billing: bool = False
     policy: str | None = None
@@ -64,21 +53,10 @@ class AgentSettings(Value):
     def session(self, directory: str, *, here: bool) -> SessionSpec:
         """How its agents are started. Raises `UsageError`."""
         return SessionSpec(
+            **values.launch_members(asdict(self), here=here),
             directory=directory,
             claude=self.claude,
-            model=self.model,
-            effort=self.effort,
-            max_turns=self.max_turns,
-            max_budget_usd=self.max_budget_usd,
-            system_prompt=self.system_prompt,
-            append_system_prompt=self.append_system_prompt,
-            allowed_tools=self.allowed_tools,
-            disallowed_tools=self.disallowed_tools,
-            mode=self.mode,
-            skip_permissions=self.skip_permissions,
-            mcp_servers=values.mcp_servers(list(self.mcp_config)),
-            settings=values.settings(self.settings, here=here),
-            env=values.variables(list(self.env)),
+            env=values.variables(self.env),
             api_billing=self.api_billing,
             policy=self.policy,
             sandbox=values.sandbox_mode(self.sandbox),

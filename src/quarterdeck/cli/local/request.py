@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import mimetypes
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, structs
 
 from quarterdeck.agent.options import Options
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import CARRIED
 from quarterdeck.wire.base import Part
 from quarterdeck.wire.outbound import Prompt, image_block, text_block
 
@@ -39,6 +42,11 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     json: bool = False
     record: Path | None = None
     options: Options = Options()
+
+
+def launch_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an agent for those that were given, by the names that sessions have."""
+    return {option.name: given[member] for member, option in CARRIED if member in given}
 
 
 def to_options(request: RunRequest) -> Options:
