@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.hub.call_record import CHANGES
 from quarterdeck.hub.hub import Hub
 from quarterdeck.protocol.commands import DeleteSession
@@ -12,14 +13,16 @@ from support.hub_machines import TestMachines
 
 pytestmark = pytest.mark.anyio
 
+CHANGED = CodedText(code=TextCode.POLICY_CHANGED, name="ada", other="policy", commit="1")
+
 
 async def test_what_people_change_is_in_the_audit_log_and_its_chain(
     deck: tuple[Hub, TestMachines],
 ) -> None:
     hub, _ = deck
     note = hub.cli_access.note
-    await note("", "ada changed the policy.", by="ada", about="policy")
-    await note("", "bob made a token.", by="bob", about="token")
+    await note("", CHANGED, by="ada", about="policy")
+    await note("", CHANGED, by="bob", about="token")
     entries = await hub.audit(before=hub.position + 1)
     told = [each.event for each in entries if isinstance(each.event, Noted)]
     assert [(each.by, each.about) for each in told] == [("bob", "token"), ("ada", "policy")]
@@ -29,7 +32,7 @@ async def test_what_people_change_is_in_the_audit_log_and_its_chain(
 
     # Whoever deletes it is in the chain, and what comes later is kept in another one.
     await hub.submit(DeleteSession(session=CHANGES, by="eve"))
-    await note("", "ada took a token back.", by="ada", about="token")
+    await note("", CHANGED, by="ada", about="token")
     (left,) = await hub.audit()
     assert left.session.startswith(f"{CHANGES}-")
     checked = await hub.policy.verify()

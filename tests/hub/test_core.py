@@ -9,6 +9,7 @@ import anyio
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, JournalError, NotFound
 from quarterdeck.hub.decisions import lines as decisions
 from quarterdeck.hub.hub import Hub
@@ -300,7 +301,7 @@ async def test_a_run_that_was_lost_before_it_had_started_is_found_when_it_starts
     async with first.running():
         await first.submit(CREATE)
         (run,) = machines.runs
-        await run.owner.run_lost(run.run, "The connection to its machine was lost.")
+        await run.owner.run_lost(run.run, CodedText(code=TextCode.MACHINE_LOST))
         assert (await first.session("mine")).state is SessionState.DISCONNECTED
     second, machines = hub_with(journal)
     async with second.running():

@@ -24,6 +24,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.accept import serve_endpoint
+from quarterdeck.protocol.coded_texts import end_text
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -84,7 +85,7 @@ async def said(hub: Hub, session: str) -> bytes:
 async def ending(hub: Hub, session: str) -> str:
     """Why the last run of a session ended."""
     events = [stored.event for stored in await hub.events(session)]
-    return [event.reason for event in events if isinstance(event, RunEnded)][-1]
+    return [end_text(event) for event in events if isinstance(event, RunEnded)][-1]
 
 
 @asynccontextmanager
@@ -380,7 +381,7 @@ async def test_a_session_whose_cli_does_not_come_back_ends_and_keeps_what_is_que
         assert "did not reconnect within 1.5 s" in await ending(hub, session)
         assert [queued.prompt for queued in view.unsent] == ["p"]
         events = [stored.event for stored in await hub.events(session)]
-        lost = [event.reason for event in events if isinstance(event, LinkLost)]
+        lost = [event.coded for event in events if isinstance(event, LinkLost)]
         assert lost[-1] == dialled.RESTARTED
         assert not view.account.alarms
         resumed = await hub.submit(ResumeSession(session=session))

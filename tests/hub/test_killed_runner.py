@@ -12,6 +12,7 @@ import anyio.to_thread
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.protocol.commands import SendPrompt
 from quarterdeck.protocol.events import PromptSent, Recalled, RunEnded, Said
 from quarterdeck.protocol.sessions import SessionState
@@ -66,7 +67,7 @@ async def test_what_died_unread_with_the_runner_is_in_the_journal_after_all(
         view = await deck.until(session, lambda view: view.state is SessionState.ENDED)
         events = [stored.event for stored in await deck.hub.events(session)]
         ended = [event for event in events if isinstance(event, RunEnded)]
-        assert "runner was killed" in ended[0].reason
+        assert ended[0].coded == CodedText(code=TextCode.RUNNER_KILLED)
         recalled = [event for event in events if isinstance(event, Recalled)]
         assert recalled
         said = {

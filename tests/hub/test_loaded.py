@@ -10,6 +10,7 @@ import anyio
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub import hub as hub_module
 from quarterdeck.hub import session as session_module
@@ -166,7 +167,7 @@ async def test_what_a_run_needs_memory_for_keeps_it_there(
         assert session.run is not None, "somebody waits"
         waiter.end(Lost("gone"))
         session.waiters.forget("q")
-        await run.owner.run_lost(run.run, "away")
+        await run.owner.run_lost(run.run, CodedText(code=TextCode.MACHINE_LOST))
         session.rest()
         assert session.run is not None, "its machine is away"
         await run.owner.run_found(run.run)

@@ -14,12 +14,14 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, JournalError, LinkRefused, UsageError
 from quarterdeck.hub import moves
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.moves import Moves
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import CreateSession, MoveSession
 from quarterdeck.protocol.events import (
     AskWithdrawn,
@@ -180,14 +182,15 @@ async def test_the_run_of_a_machine_that_is_away_ends_as_the_next_one_begins(wor
     first, *_, last = events[ended : ended + 4]
     assert isinstance(first, RunEnded)
     assert first.cut_off
-    assert "'one' is away" in first.reason
+    assert first.coded == CodedText(code=TextCode.MOVED_AWAY, name="one", other="two")
     assert isinstance(last, RunStarting)
     assert (last.machine, last.origin) == ("two", Origin(cli_session=ID))
     assert any(isinstance(each, AskWithdrawn) for each in events)
     (changed,) = [each for each in events if isinstance(each, SpecChanged)]
     assert (changed.spec.machine, changed.by) == ("two", "ann")
     (note,) = [each for each in events if isinstance(each, Noted)]
-    assert "with 3 lines" in note.text
+    assert note.coded is not None
+    assert (note.coded.code, note.coded.count) == (TextCode.CONTINUES_WITH_LINES, 3)
     assert run.forgotten
     spec, _ = world.machines.started[-1]
     assert (spec.mode, spec.model, spec.machine) == ("plan", "opus", "two")
@@ -199,7 +202,7 @@ async def test_the_run_of_a_machine_that_is_away_ends_as_the_next_one_begins(wor
     # What the old process still says is nobody's.
     head = (await world.hub.session("s")).head
     await run.owner.run_said(run.run, run.said + 1, [lines.assistant("late", "l").rstrip()])
-    await run.owner.run_lost(run.run, "late")
+    await run.owner.run_lost(run.run, CodedText(code=TextCode.MACHINE_LOST))
     assert (await world.hub.session("s")).head == head
     # Once more is nothing more.
     assert await world.move() is True
@@ -296,7 +299,7 @@ async def test_what_the_machine_had_is_kept_and_the_session_says_so(world: World
     os.utime(file, (1, 1))
     world.connected.discard("one")
     await world.move()
-    notes = [each.text for each in await world.events() if isinstance(each, Noted)]
+    notes = [worded(each).text for each in await world.events() if isinstance(each, Noted)]
     assert "had 1 messages that the journal does not have" in notes[1]
 
 

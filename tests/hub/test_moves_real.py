@@ -24,6 +24,7 @@ from quarterdeck.history.story import Answer, StoryFold
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.links.websocket.accept import serve_endpoint
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import CreateSession, MoveSession, SendPrompt
 from quarterdeck.protocol.events import Noted, RunEnded, Said
 from quarterdeck.protocol.session_view import SessionView
@@ -213,7 +214,7 @@ async def test_a_session_goes_on_on_another_machine_when_its_own_one_dies(
             texts = await shown(hub, session)
             for text in ("the first answer", "the second answer", "the third answer"):
                 assert texts.count(text) == 1, "the mirror is not shown"
-            notes = [each.text for each in events if isinstance(each, Noted)]
+            notes = [worded(each).text for each in events if isinstance(each, Noted)]
             assert any("'two'" in text for text in notes)
         finally:
             with anyio.CancelScope(shield=True):

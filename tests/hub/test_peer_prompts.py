@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.history.story import Notice, read_event
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.peer_prompts import PEER_PROMPT, REMEMBERED, peer_prompts
@@ -63,7 +64,7 @@ def test_a_prompt_of_another_session_is_told_with_its_sender() -> None:
     )
     assert isinstance(alarmed, Alarmed)
     assert alarmed.alarm == PEER_PROMPT
-    assert "process 7" in alarmed.text
+    assert alarmed.coded == CodedText(code=TextCode.PEER_PROMPT, pid=7)
 
 
 def test_a_session_that_takes_such_prompts_raises_no_alarm() -> None:

@@ -13,6 +13,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.fronts.http import Listen, Role
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.events import LinkLost
@@ -148,7 +149,7 @@ async def test_the_sockets_of_a_revoked_runner_are_closed_and_its_machine_is_awa
         view = await view_when(deck, session, is_lost)
         assert view.run is not None  # its agent may well go on; nobody here can say
         lost = [e.event for e in await deck.hub.events(session) if isinstance(e.event, LinkLost)]
-        assert "access of its machine was taken back" in lost[-1].reason
+        assert lost[-1].coded == CodedText(code=TextCode.MACHINE_REVOKED)
         assert not await connected(deck, "box")
         assert await connected(deck, "other")
         with pytest.raises(InvalidStatus):

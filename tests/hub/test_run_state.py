@@ -18,6 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.domain.structs import Mutable
 from quarterdeck.hub import hub as hub_module
@@ -425,7 +426,7 @@ async def person_changes(world: World, n: int) -> None:
 
 @step
 async def link_breaks(world: World, n: int) -> None:
-    await world.cli.owner.run_lost(world.cli.run, "gone")
+    await world.cli.owner.run_lost(world.cli.run, CodedText(code=TextCode.MACHINE_LOST))
 
 
 @step

@@ -6,6 +6,7 @@ import anyio
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.run_sockets import ACK_LINES
@@ -77,7 +78,7 @@ class Owner:
     async def run_earlier(self, run: str, lines: list[bytes]) -> None:
         self.told += [("earlier", line.decode()) for line in lines]
 
-    async def run_lost(self, run: str, reason: str) -> None:
+    async def run_lost(self, run: str, why: CodedText) -> None:
         if self.full:
             raise JournalError("there is no room", code="full")
         self.told.append(("lost", run))

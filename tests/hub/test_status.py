@@ -8,8 +8,10 @@ import anyio
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import CreateSession, Interrupt, SendPrompt
 from quarterdeck.protocol.events import AnyEvent, LinkFound, LinkLost, RateLimited, StateChanged
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
@@ -124,12 +126,15 @@ async def test_a_link_that_comes_and_goes_is_told_in_two_events(
     hub, machines = deck
     session, run = await working(hub, machines)
     before = len(await events(hub, session))
-    await run.owner.run_lost(run.run, "It is away.")
+    await run.owner.run_lost(run.run, CodedText(code=TextCode.MACHINE_LOST))
     assert (await hub.session(session)).state is SessionState.DISCONNECTED
     await run.owner.run_found(run.run)
     assert (await hub.session(session)).state is SessionState.WORKING
     told = (await events(hub, session))[before:]
-    assert told == [LinkLost(run=run.run, reason="It is away."), LinkFound(run=run.run)]
+    assert told == [
+        LinkLost(run=run.run, reason="", coded=CodedText(code=TextCode.MACHINE_LOST)),
+        LinkFound(run=run.run),
+    ]
 
 
 async def test_a_link_that_the_journal_never_missed_is_not_found_again(
@@ -221,5 +226,7 @@ async def test_each_retry_is_told_with_its_number(deck: tuple[Hub, TestMachines]
         )
     view = await hub.session(session)
     assert (view.state, view.detail) == (SessionState.RETRYING, "overloaded (2 of 10)")
-    told = [one.detail for one in await events(hub, session) if isinstance(one, StateChanged)]
+    told = [
+        worded(one).detail for one in await events(hub, session) if isinstance(one, StateChanged)
+    ]
     assert told[-2:] == ["overloaded (1 of 10)", "overloaded (2 of 10)"]

@@ -400,7 +400,7 @@ async def test_a_cli_that_cannot_be_started_ends_the_session(world: World) -> No
         assert started.code == 1
         view = await world.view(lambda view: view.state == "ended")
         assert view.ended is not None
-        assert "was not started" in view.ended.reason
+        assert "was not started" in view.detail
 
 
 async def test_a_hub_that_is_away_long_gets_all_but_the_oldest_pieces(world: World) -> None:

@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.protocol import State
 
 from quarterdeck.cli.hub.tokens import run_token_list, run_token_revoke
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.http import Role
@@ -96,9 +97,8 @@ async def test_m7_one_token_is_revoked_at_once_and_the_others_stay(tmp_path: Pat
             assert [each.id for each in await hub.cli_access.tokens()] == [f"cli.{other}"]
             assert stays.state is State.OPEN
             (entry,) = await hub.audit(session=one)
-            assert entry.event == Noted(
-                level="access", text="The token of its CLI was revoked by ada."
-            )
+            coded = CodedText(code=TextCode.CLI_ACCESS_REVOKED, name="ada")
+            assert entry.event == Noted(level="access", text="", coded=coded)
             with pytest.raises(NotFound):
                 await hub.cli_access.revoke(new_id(), "ada")
         # The next token of the session is another one, also for a hub that was restarted.

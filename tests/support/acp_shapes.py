@@ -43,7 +43,8 @@ def session(**more: Any) -> SessionShape:
         todos=(), tasks=(), tools=(), mcp=(), context=ContextUse(), limits=(), cut={}
     )
     shape = SessionShape(
-        session="s1", name="", state=SessionState.IDLE, detail="", since=0, last_turn=None,
+        session="s1", name="", state=SessionState.IDLE, detail="", coded=None, since=0,
+        last_turn=None,
         spec=SessionSpec(directory="/work"), by="ada", parent=None, lineage=(), created=0,
         updated=1_000, archived=False, head=3, news=3, run="r1", machine="here", pid=1,
         version="2.1.325", directory=None, cli_session=None, mode=None, model=None, effort=None,

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 from websockets.asyncio.client import ClientConnection
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app, serve
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.gate import Gate
@@ -157,10 +158,10 @@ async def front(
     scheduler = Scheduler(deck, folder)
     people = PeopleStore(folder)
 
-    async def note(session: str, text: str, *, by: str = "", about: str = "") -> None:
+    async def note(session: str, coded: CodedText, *, by: str = "", about: str = "") -> None:
         if session:
             await deck.session(session)
-        entry = Noted(level=ACCESS, text=text, by=by, about=about)
+        entry = Noted(level=ACCESS, text="", coded=coded, by=by, about=about)
         await deck.journal.append(session or "changes", [entry])
 
     if scheduling:

@@ -98,7 +98,7 @@ class Guarded:
     async def alarms(self, session: str) -> list[tuple[str, str]]:
         """The alarms that there were, each with what was done."""
         found = [e for e in await self.events(session) if isinstance(e, Alarmed)]
-        return [(alarm.alarm, alarm.action) for alarm in found]
+        return [(alarm.alarm, alarm.act) for alarm in found]
 
 
 @asynccontextmanager

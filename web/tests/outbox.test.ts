@@ -91,7 +91,7 @@ describe("what is on its way to the hub", () => {
     expect(state.get().asks.has("a")).toBe(true); // the card closes with the event
     asks.receive([stored(2, { kind: "ask.answered", ask: "a", by: "ada", allowed: true })]);
     expect(state.get()).toMatchObject({ asks: new Map(), sending: new Map() });
-    expect(state.get().settled.get("a")).toBe("allowed by ada");
+    expect(state.get().settled.get("a")).toEqual({ how: "answered", by: "ada", allowed: true });
   });
 
   it("is an answer that the hub refused, with the reason", async () => {

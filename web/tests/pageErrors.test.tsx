@@ -9,6 +9,7 @@ import { answersOf } from "../src/asks/QuestionsForm";
 import { Verdict } from "../src/panels/policy/Verdict";
 import { EntryRow } from "../src/session/EntryRow";
 import { languageOf } from "../src/session/highlight";
+import type { Settled } from "../src/state/entries";
 import { lookup } from "../src/state/lookup";
 import { stateOf } from "../src/state/sessionStates";
 import { byUrgency } from "../src/state/sessions";
@@ -96,7 +97,7 @@ describe("a name that every object inherits", () => {
       <AskCard opened={asked({ tool: name, title: name, request })} at={1} />,
     );
     expect(card.querySelectorAll("button[data-key]")).toHaveLength(5);
-    const settled = {
+    const settled: Settled = {
       how: "answered",
       by: name,
       answer: { scope: name, choice: name, answer: name },

@@ -283,11 +283,11 @@ describe("a story", () => {
       stored(opened),
       stored({ kind: "run.ended", run: "r", reason: "It crashed." }),
     );
-    expect(story.entries[0]).toMatchObject({ settled: { how: "the agent ended" } });
+    expect(story.entries[0]).toMatchObject({ settled: { how: "run_ended" } });
     const next = foldEvents(story, [
       stored({ kind: "run.started", run: "r2", pid: 1, version: "" }),
     ]);
-    expect(next.entries[0]).toMatchObject({ settled: { how: "never answered" } });
+    expect(next.entries[0]).toMatchObject({ settled: { how: "never_answered" } });
   });
 
   it("leaves a plan to be answered that was withdrawn on the way out, and no earlier one", () => {
@@ -300,8 +300,8 @@ describe("a story", () => {
     const before = [plan("a"), withdrawn("a"), prompt, plan("b"), withdrawn("b"), end];
     const asks = told(...before.map((one, index) => ({ ...one, seq: end.seq + index })));
     expect(asks.entries.filter((one) => one.kind === "ask")).toMatchObject([
-      { settled: { how: "the CLI withdrew it" } },
-      { settled: { how: "the agent ended" } },
+      { settled: { how: "withdrawn", why: "the CLI withdrew it" } },
+      { settled: { how: "run_ended" } },
     ]);
   });
 

@@ -72,7 +72,7 @@ describe("an answer that is held back", () => {
     asks.receive([stored(1, { kind: "ask.answered", ask: "a", allowed: false, by: "bob" })]);
     vi.advanceTimersByTime(60_000);
     expect(stream.sent).toEqual([]);
-    expect(state.get().settled.get("a")).toBe("denied by bob");
+    expect(state.get().settled.get("a")).toEqual({ how: "answered", by: "bob", allowed: false });
   });
 });
 

@@ -61,7 +61,9 @@ describe("the state of a session", () => {
 
   it("has the alarms, budgets and tokens of the hub's view", async () => {
     await start(session({ head: 1 }));
-    const alarms = [{ alarm: "silent", text: "Nothing for 5 min.", action: "", at: 9 }];
+    const alarms = [
+      { alarm: "silent", text: "Nothing for 5 min.", action: "", at: 9, coded: null, act: "" },
+    ];
     const budgets = [{ scope: "session", unit: "usd", spent: 2, limit: 2 }] as never;
     push(stored(2, { kind: "alarm", alarm: "silent", text: "Nothing for 5 min." }));
     pushViews(session({ head: 2, alarms, budgets, tokens: 1200 }));

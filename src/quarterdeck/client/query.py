@@ -17,6 +17,7 @@ import msgspec
 from quarterdeck.client.content import Content, content_of
 from quarterdeck.domain.errors import LinkClosed, NotFound, RequestCancelled, TurnFailed
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.coded_texts import end_of, end_text
 from quarterdeck.protocol.commands import SendPrompt
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ class HubTurn:
                         return
                     case ev.PromptCancelled(prompt=self.prompt):
                         raise RequestCancelled("prompt", f"{self.prompt} was cancelled")
-                    case ev.RunEnded(reason=reason) if begun:
-                        raise LinkClosed(reason)
+                    case ev.RunEnded() as ended_run if begun:
+                        raise LinkClosed(end_text(ended_run), coded=end_of(ended_run))
                     case event if begun and (message := message_of(event)) is not None:
                         yield message
         raise NotFound("session", self._session.id)

@@ -31,6 +31,11 @@ Each says whose fault it is and what to do about it, and carries its facts as fi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quarterdeck.domain.coded import CodedText
+
 
 class QuarterdeckError(Exception):
     """The base of every error that Quarterdeck raises on purpose."""
@@ -75,7 +80,7 @@ class LinkClosed(LinkError):
     `reason` is one sentence for a person. `exit_code` and `signal` are set when the other end was
     a process of ours, `close_code` when it was a WebSocket; `stderr` holds the last lines that the
     process wrote there. `fault` is what had to be done about the process: `output_closed` or
-    `no_exit`.
+    `no_exit`. `coded` is the reason as data, for who stores it.
     """
 
     def __init__(
@@ -87,6 +92,7 @@ class LinkClosed(LinkError):
         close_code: int | None = None,
         stderr: tuple[str, ...] = (),
         fault: str = "",
+        coded: CodedText | None = None,
     ) -> None:
         self.reason = reason
         self.exit_code = exit_code
@@ -94,6 +100,7 @@ class LinkClosed(LinkError):
         self.close_code = close_code
         self.stderr = stderr
         self.fault = fault
+        self.coded = coded
         tail = "\n".join(f"  stderr: {line}" for line in stderr[-5:])
         super().__init__(f"{reason}\n{tail}" if tail else reason)
 
@@ -109,6 +116,7 @@ class LinkClosed(LinkError):
             close_code=self.close_code,
             stderr=self.stderr,
             fault=self.fault,
+            coded=self.coded,
         )
 
     @property

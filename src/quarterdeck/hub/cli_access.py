@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from anyio import to_thread
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.cli_tokens import ROOT, token_id
@@ -24,7 +25,6 @@ from quarterdeck.protocol.session_view import SessionView
 log = logging.getLogger(__name__)
 
 NEW_SESSIONS = "CLIs that begin a session"
-A_COMMAND = "a command on the hub's machine"
 
 
 class CliTokenView(Value):
@@ -82,27 +82,28 @@ class CliAccess:
         """Take over what a command has taken back."""
         for session in await to_thread.run_sync(self._clis.tokens.reload):
             try:
-                await self._revoked(session, A_COMMAND)
+                await self._revoked(session, "")
             except JournalError as error:  # it is revoked all the same
                 log.error("session %s: not in its audit log: %s", session, error)
 
-    async def note(self, session: str, text: str, *, by: str = "", about: str = "") -> None:
+    async def note(self, session: str, coded: CodedText, *, by: str = "", about: str = "") -> None:
         """Write into a session's audit log that access to it was given, used or taken back.
 
         Without a session: what a person has changed for the whole hub. Raises `NotFound`.
         """
-        entry = Noted(level=ACCESS, text=text, by=by, about=about)
+        entry = Noted(level=ACCESS, text="", coded=coded, by=by, about=about)
         if session:
             await (await self._find(session)).record(entry)
         else:
             await self._record(entry)
 
     async def _revoked(self, session: str, by: str) -> None:
+        """`by` is empty for a command on the hub's machine."""
         self._clis.cut(session)
         if session == ROOT:
-            text = f"The token of CLIs that begin a session was revoked by {by}."
-            await self._record(Noted(level=ACCESS, text=text, by=by, about="token"))
+            coded = CodedText(code=TextCode.CLI_STARTS_REVOKED, name=by)
+            await self._record(Noted(level=ACCESS, text="", coded=coded, by=by, about="token"))
         else:
             with suppress(NotFound):  # deleted meanwhile
-                text = f"The token of its CLI was revoked by {by}."
-                await (await self._find(session)).record(Noted(level=ACCESS, text=text))
+                coded = CodedText(code=TextCode.CLI_ACCESS_REVOKED, name=by)
+                await (await self._find(session)).record(Noted(level=ACCESS, text="", coded=coded))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from quarterdeck.domain.coded import AlarmAct
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.ports import RunEnd
-from quarterdeck.hub.supervision.watchdog import Action
 from quarterdeck.protocol.events import Alarmed, Event, RunEnded, RunStarting, Sent
 from quarterdeck.protocol.runner_frames import Recall
 from quarterdeck.wire.exchange import Ending
@@ -99,9 +99,9 @@ def _ended(event: RunEnded) -> ForgetRun:
 
 
 def _alarmed(event: Alarmed) -> StopProcess | None:
-    if event.action == Action.KILL:
+    if event.act == AlarmAct.RUN_KILLED:
         return StopProcess(force=True)
-    return StopProcess() if event.action == Action.END else None
+    return StopProcess() if event.act == AlarmAct.RUN_ENDED else None
 
 
 EFFECTS: dict[type[object], Callable[[Any], Effect | None]] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.journal.base import AskRecord, Overview
 from quarterdeck.protocol.events import AskWithdrawn, RunEnded
 from quarterdeck.protocol.session_view import SessionView
@@ -36,10 +37,15 @@ async def waiting_asks(journal: Overview, session: str | None = None) -> list[As
 
 
 def _ended_with(record: AskRecord, ended: RunEnded) -> bool:
-    """Whether a question was open until its run ended. Then it is withdrawn for the same reason."""
+    """Whether a question was open until its run ended.
+
+    An older hub has no code for that. It withdraws such a question with the reason of the end.
+    """
     match record.settled.event if record.settled is not None else None:
         case RunEnded():
             return True
+        case AskWithdrawn(coded=CodedText(code=code)):
+            return code == TextCode.RUN_ENDED
         case AskWithdrawn(reason=reason):
             return reason == ended.reason
         case _:

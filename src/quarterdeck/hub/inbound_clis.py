@@ -25,6 +25,7 @@ import msgspec
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import JournalError, LinkClosed
 from quarterdeck.domain.ids import is_id, new_id
 from quarterdeck.domain.structs import Value
@@ -57,7 +58,7 @@ SENT_AWAY_SECONDS = 15.0
 RETURN_SECONDS = 90.0
 """For so long the CLI of a run is waited for when the hub has been restarted. A CLI that lost its
 hub dials at least every 38 s, and gives up after ten minutes."""
-RESTARTED = "The hub was restarted, and the CLI has not dialled again yet."
+RESTARTED = CodedText(code=TextCode.HUB_RESTARTED)
 
 TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - a variable's name
 
@@ -102,7 +103,7 @@ class _Port:
 
     def stop(self, *, force: bool = False) -> None:  # noqa: ARG002 - there is one way only
         self.stopped = True
-        self.link.fail(LinkClosed("The session was ended.", close_code=4001))
+        self.link.fail(_sent_away("The session was ended.", TextCode.SESSION_ENDED))
 
     def forget(self) -> None:
         self.stop()
@@ -174,7 +175,8 @@ class InboundClis:
             return
         self.tokens.secret = secret
         for port in list(self._ports.values()):
-            port.link.fail(LinkClosed("The tokens of dialling CLIs were revoked.", close_code=4001))
+            text = "The tokens of dialling CLIs were revoked."
+            port.link.fail(_sent_away(text, TextCode.CLI_TOKENS_REVOKED))
 
     def cut(self, session: str) -> None:
         """The token of a session was revoked: the CLI that came with it is sent away at once.
@@ -185,7 +187,8 @@ class InboundClis:
             by_root = session == ROOT and port.root and not port.has_token
             if port.session == session or by_root:
                 port.stopped = True
-                port.link.fail(LinkClosed("The token of this CLI was revoked.", close_code=4001))
+                text = "The token of this CLI was revoked."
+                port.link.fail(_sent_away(text, TextCode.CLI_TOKEN_REVOKED))
 
     def run_in(self, tasks: TaskGroup) -> None:
         """Where to run what reads and writes the links."""
@@ -391,7 +394,7 @@ class InboundClis:
             await port.link.close()
             owner = self._owner(port.session)
             if owner is not None:
-                ending = RunEnd(reason=closed.reason, clean=closed.clean)
+                ending = RunEnd(reason=closed.reason, clean=closed.clean, coded=closed.coded)
                 await _tell(partial(owner.run_ended, port.run, ending))
         finally:
             if port.stopped:
@@ -409,15 +412,18 @@ class InboundClis:
         with anyio.move_on_after(seconds) as waiting:
             await port.link.wait_connected()
         if waiting.cancelled_caught:
-            port.link.fail(LinkClosed(f"The CLI did not reconnect within {seconds:g} s."))
+            text = f"The CLI did not reconnect within {seconds:g} s."
+            coded = CodedText(code=TextCode.CLI_NOT_BACK, seconds=seconds)
+            port.link.fail(LinkClosed(text, coded=coded))
             await port.link.wait_connected()
 
     async def _pass_on(
         self, port: _Port, owner: RunOwner, reader: LineReader, heard: bytes | Dropped | Resumed
     ) -> None:
         match heard:
-            case Dropped(reason=reason):
-                await _tell(partial(owner.run_lost, port.run, reason))
+            case Dropped(close_code=code):
+                lost = CodedText(code=TextCode.CONNECTION_LOST, close_code=code)
+                await _tell(partial(owner.run_lost, port.run, lost))
             case Resumed(last_request_id=last):
                 await _tell(partial(owner.run_resumed, port.run, last))
             case bytes() as data:
@@ -436,6 +442,10 @@ async def _tell(send: Callable[[], Awaitable[None]]) -> None:
         except JournalError as error:
             log.error("what a CLI did is not journalled yet: %s", error)
         await anyio.sleep(RETRY_SECONDS)
+
+
+def _sent_away(text: str, code: TextCode) -> LinkClosed:
+    return LinkClosed(text, close_code=4001, coded=CodedText(code=code))
 
 
 def _last_uuid(lines: list[bytes]) -> str | None:

@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, StaleFence, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import Value
@@ -24,7 +25,7 @@ from quarterdeck.hub.session import Session
 from quarterdeck.hub.shell import carry_out
 from quarterdeck.journal.base import Journal
 from quarterdeck.protocol.commands import MoveSession, Outcome
-from quarterdeck.protocol.events import Said
+from quarterdeck.protocol.events import Noted, Said
 from quarterdeck.protocol.machine_requests import (
     KeptTranscript,
     OpenedPlace,
@@ -55,7 +56,7 @@ class Brought(Value):
     """What a machine has now: where the session works there, and what a person should know."""
 
     spec: SessionSpec
-    notes: tuple[str, ...] = ()
+    notes: tuple[Noted, ...] = ()
 
 
 class Moves:
@@ -133,9 +134,12 @@ class Moves:
             lines = await self._send(view, view.cli_session, machine, upload)
         place = OpenPlace(directory=folder, branch=spec.worktree)
         opened = await self._ask(machine, place, OpenedPlace)
-        notes = [f"It continues on {machine!r}, in {opened.directory}, as the journal has it."]
-        if opened.text:
-            notes.append(opened.text)
+        told = CodedText(code=TextCode.CONTINUES_FROM_JOURNAL, name=machine, path=opened.directory)
+        notes = [_note(told)]
+        if opened.coded is not None:
+            notes.append(_note(opened.coded))
+        elif opened.text:  # of an older runner
+            notes.append(Noted(level="info", text=opened.text))
         if view.cli_session is not None:
             wanted = PlaceTranscript(
                 upload=upload,
@@ -144,12 +148,15 @@ class Moves:
                 config=config_dir_of(spec.env),
             )
             kept = await self._ask(machine, wanted, KeptTranscript)
-            notes[0] = f"It continues on {machine!r}, in {opened.directory}, with {lines} lines."
+            notes[0] = _note(replace(told, code=TextCode.CONTINUES_WITH_LINES, count=lines))
             if kept.saved:
-                notes.append(
-                    f"The transcript on {machine!r} had {kept.unknown} messages that the journal"
-                    f" does not have. It is kept there as {kept.saved}."
+                other = CodedText(
+                    code=TextCode.TRANSCRIPT_KEPT,
+                    name=machine,
+                    count=kept.unknown,
+                    path=kept.saved,
                 )
+                notes.append(_note(other))
         spec = replace(spec, machine=None if machine == LOCAL else machine, directory=folder)
         return Brought(spec=spec, notes=tuple(notes))
 
@@ -211,3 +218,7 @@ class Moves:
                 raise
             text = f"the runner of {machine!r} is too old to resume a session of another machine"
             raise Conflict("old_runner", f"{text}: update it") from error
+
+
+def _note(coded: CodedText) -> Noted:
+    return Noted(level="info", text="", coded=coded)

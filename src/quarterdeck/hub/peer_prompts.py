@@ -10,6 +10,7 @@ them may be lost with the link. The texts are those of a stranger: they are clip
 
 from __future__ import annotations
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.hub.clip import count_of, id_of, name_of, text_of
 from quarterdeck.protocol.events import Alarmed, Event, PeerPrompted
 from quarterdeck.wire.base import Message
@@ -50,9 +51,8 @@ def peer_prompts(run: str, message: Message, known: RecentIds, *, refused: bool)
 
 def alarm(found: PeerPrompted) -> Alarmed:
     """The alarm about a prompt that was to be refused."""
-    who = f"process {found.pid}" if found.pid is not None else "an unknown process"
-    text = f"Another Claude session ({who}) prompted this one, although it refuses such prompts."
-    return Alarmed(alarm=PEER_PROMPT, text=text)
+    coded = CodedText(code=TextCode.PEER_PROMPT, pid=found.pid)
+    return Alarmed(alarm=PEER_PROMPT, text="", coded=coded)
 
 
 def _key(origin: Origin) -> str:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.exits import Exit
 from quarterdeck.protocol.runner_frames import Connection, ProgramAct, Recall
 from quarterdeck.protocol.sandbox import SandboxReport
@@ -82,7 +83,7 @@ class RunOwner(Protocol):
     async def run_earlier(self, run: str, lines: list[bytes]) -> None:
         """Messages of its transcript that are older than its first prompt."""
 
-    async def run_lost(self, run: str, reason: str) -> None:
+    async def run_lost(self, run: str, why: CodedText) -> None:
         """The link to it is lost. It may still run."""
 
     async def run_found(self, run: str) -> None:

@@ -21,6 +21,7 @@ import anyio
 import msgspec
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.ids import is_id
 from quarterdeck.hub.ports import RunEnd, RunOwner
@@ -52,9 +53,8 @@ RETURN_SECONDS = 600.0
 MOST_NEW, NEW_SECONDS = 60, 60.0
 """So many sessions may begin with one token in such a time. Another program dials again until it
 may."""
-LOST = "The connection to its program was lost."
-REFUSED = "The token of its program was revoked, or has expired."
-NOT_BACK = "Its program did not reconnect within {:g} s."
+LOST = CodedText(code=TextCode.PROGRAM_LOST)
+REFUSED = CodedText(code=TextCode.PROGRAM_REVOKED)
 LONGEST_NAME = 100
 
 
@@ -149,8 +149,8 @@ class Programs:
             for request_id, response in list(port.answers.items()):
                 await self._answer(port, owner, request_id, response)
             if port.wire is None and self._clock() - port.away_since > self.return_seconds:
-                reason = NOT_BACK.format(self.return_seconds)
-                await owner.run_ended(port.run, RunEnd(reason=reason))
+                away = CodedText(code=TextCode.PROGRAM_NOT_BACK, seconds=self.return_seconds)
+                await owner.run_ended(port.run, RunEnd(reason="", coded=away))
 
     # --- the ASGI app ----------------------------------------------------------------------------
 
@@ -240,7 +240,7 @@ class Programs:
         with anyio.CancelScope(shield=True):
             try:
                 if refused:
-                    await owner.run_ended(port.run, RunEnd(reason=REFUSED))
+                    await owner.run_ended(port.run, RunEnd(reason="", coded=REFUSED))
                 else:
                     await owner.run_lost(port.run, LOST)
             except JournalError as error:

@@ -173,7 +173,8 @@ class Reviews:
             FolderChanged(
                 action=_action(act),
                 by=by,
-                text=done.text,
+                text=done.text if done.coded is None else "",
+                coded=done.coded,
                 paths=done.paths[:LOGGED_PATHS],
                 commit=done.commit,
                 saved=done.saved,

@@ -16,12 +16,14 @@ import anyio
 import msgspec
 
 from quarterdeck.domain.addresses import is_loopback
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import JournalError, LaunchError, NotFound, StaleFence
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.run_sockets import Gone, NumberedPort, Wire, bearer, next_frame, not_here
 from quarterdeck.policy.facts import Private
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.runner_frames import (
     EARLIER,
@@ -68,8 +70,8 @@ TRY_AGAIN = 1013
 USUAL_PLACE = "~/.local/share/quarterdeck"
 MOST_CLOSED = 16
 """So many folders a runner may close to agents: each is compared with each call."""
-LOST_REASON = "The connection to its machine was lost."
-REFUSED_REASON = "The access of its machine was taken back, or has run out."
+LOST_REASON = CodedText(code=TextCode.MACHINE_LOST)
+REFUSED_REASON = CodedText(code=TextCode.MACHINE_REVOKED)
 
 
 class _Port(NumberedPort):
@@ -159,8 +161,8 @@ class Runners:
             agent_token=agent_token,
         )
         hello = self._hello_of(machine)
-        if hello is not None and (reason := _no_sandbox(hello, wanted)) is not None:
-            raise LaunchError(reason)
+        if hello is not None and (why := _no_sandbox(hello, wanted)) is not None:
+            raise LaunchError(coded_text(why))
         port = self._ports[run] = _Port(self, run, session, machine)
         port.sandbox = sandbox.mode if sandbox is not None else OFF
         self._starting[run] = (machine, wanted)
@@ -319,8 +321,8 @@ class Runners:
                 if self.claim is not None:
                     await self._end_gone(gone)
                 match header:
-                    case Refused(run=run, reason=reason):
-                        await self._refused(name, run, reason)
+                    case Refused(run=run, reason=reason, coded=coded):
+                        await self._refused(name, run, reason, coded)
                     case Vitals(at=at):
                         machine.vitals = header
                         machine.clock_ahead_ms = at - int(time.time() * 1000) if at else None
@@ -333,7 +335,7 @@ class Runners:
                 machine.wire = None
                 self.requests.lost(name)
 
-    async def _refused(self, name: str, run: str, reason: str) -> None:
+    async def _refused(self, name: str, run: str, reason: str, coded: CodedText | None) -> None:
         """A machine does not start a run. Only the run's own machine can say so."""
         port = self._ports.get(run)
         if port is None:
@@ -341,7 +343,7 @@ class Runners:
         if port.machine != name:
             raise msgspec.DecodeError(f"{name!r} refuses the run {run}, which is not its own")
         if (owner := self._owner_of(run)) is not None:
-            await owner.run_ended(run, RunEnd(reason=reason))
+            await owner.run_ended(run, RunEnd(reason=reason, coded=coded))
         self._starting.pop(run, None)
 
     async def _check_known(self, hello: Hello) -> None:
@@ -365,11 +367,11 @@ class Runners:
         mine = [port for port in self._ports.values() if port.machine == hello.machine]
         # All of this is found before anything is waited for: what comes meanwhile is not gone.
         gone = [port for port in mine if port.run not in theirs | set(self._starting)]
-        refused: dict[str, str] = {}
+        refused: dict[str, CodedText] = {}
         for run, (machine, wanted) in self._starting.items():
             if machine == hello.machine and run not in theirs:
-                if (reason := _no_sandbox(hello, wanted)) is not None:
-                    refused[run] = reason
+                if (why := _no_sandbox(hello, wanted)) is not None:
+                    refused[run] = why
                 else:
                     self.send(machine, wanted)
         for port in mine:
@@ -381,8 +383,8 @@ class Runners:
             )
             self.send(hello.machine, Stop(run=run, force=True))
             self.send(hello.machine, Forget(run=run))
-        for run, reason in refused.items():
-            await self._refused(hello.machine, run, reason)
+        for run, why in refused.items():
+            await self._refused(hello.machine, run, "", why)
         return gone
 
     async def _end_gone(self, gone: list[_Port]) -> None:
@@ -391,8 +393,8 @@ class Runners:
             port = gone[-1]
             owner = self._owner_of(port.run)
             if owner is not None:
-                reason = "Its runner was killed, and the CLI with it."
-                await owner.run_ended(port.run, RunEnd(reason=reason))
+                killed = CodedText(code=TextCode.RUNNER_KILLED)
+                await owner.run_ended(port.run, RunEnd(reason="", coded=killed))
             gone.pop()
 
     async def _serve_run(
@@ -429,9 +431,9 @@ class Runners:
             raise msgspec.DecodeError(f"nobody knows the run {run}")
         return port, owner
 
-    async def _lost(self, run: str, owner: RunOwner, reason: str) -> None:
+    async def _lost(self, run: str, owner: RunOwner, why: CodedText) -> None:
         try:
-            await owner.run_lost(run, reason)
+            await owner.run_lost(run, why)
         except JournalError as error:
             log.error("run %s: it is not journalled that its machine is away: %s", run, error)
 
@@ -465,14 +467,11 @@ class Runners:
         return self._owner(port.session) if port is not None else None
 
 
-def _no_sandbox(hello: Hello, wanted: Start) -> str | None:
+def _no_sandbox(hello: Hello, wanted: Start) -> CodedText | None:
     """Why a machine must not start a run: the sandbox that it cannot make is a must."""
     if wanted.sandbox is None or wanted.sandbox.mode != STRICT or SANDBOX in hello.can:
         return None
-    return (
-        f"The runner of {hello.machine!r} ({hello.version}) makes no sandbox, and this session must"
-        " have one (strict): update Quarterdeck there, or start the session with another mode."
-    )
+    return CodedText(code=TextCode.NO_SANDBOX, name=hello.machine, other=hello.version)
 
 
 def address_of(scope: Scope) -> str | None:

@@ -12,6 +12,7 @@ import time
 
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, Forbidden, LaunchError, NotFound, UsageError
 from quarterdeck.hub.decisions import inputs as on
 from quarterdeck.hub.decisions.lines import LineResult, questions
@@ -236,13 +237,13 @@ class ProcessEvents:
         except (Conflict, NotFound) as error:
             log.debug("session %s: somebody else has answered: %s", session.id, error)
         except (Forbidden, UsageError) as error:
-            text = f"{by} has answered, and that does not count: {error}"
-            await session.record(Noted(level="warning", text=text))
+            coded = CodedText(code=TextCode.ANSWER_IGNORED, name=by, detail=str(error))
+            await session.record(Noted(level="warning", text="", coded=coded))
         return True
 
-    async def run_lost(self, run: str, reason: str) -> None:
+    async def run_lost(self, run: str, why: CodedText) -> None:
         """Its machine cannot be reached."""
-        await handle(self.session, on.LinkBroken(run=run, reason=reason))
+        await handle(self.session, on.LinkBroken(run=run, why=why))
 
     async def run_found(self, run: str) -> None:
         """Its machine is connected again."""

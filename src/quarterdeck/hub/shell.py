@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import LaunchError, NotFound
 from quarterdeck.hub import effects as do
 from quarterdeck.hub.decisions.base import Done, Facts, collect
@@ -80,8 +81,8 @@ async def _start(session: Session, starting: RunStarting) -> NotFound | LaunchEr
     try:
         session.port = session.machines.start(starting.run, session.id, spec, starting.origin)
     except (NotFound, LaunchError) as error:
-        reason = f"It was not started: {error}."
-        failed = StartFailed(run=starting.run, reason=reason, written=starting.written)
+        why = CodedText(code=TextCode.NOT_STARTED, detail=str(error))
+        failed = StartFailed(run=starting.run, why=why, written=starting.written)
         await carry_out(session, failed)
         return error
     return None

@@ -1,17 +1,17 @@
 """How a session stands, by what its CLI says: state, limits, the CLI's id. Pure; below `run`.
 
-Owns the translation of the wire's states into the words that people read, and which of them was
+Owns the translation of the wire's states into those that people read, and which of them was
 journalled last: only a change is an event. The loss of the link to its machine has events of its
 own.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from msgspec import field
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.structs import Mutable
+from quarterdeck.hub.clip import count_of, text_of
 from quarterdeck.protocol.events import CliSession, Event, RateLimited, StateChanged
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.wire.base import Message
@@ -51,7 +51,7 @@ class StatusTracker(Mutable):
     _limits: dict[str, RateLimited] = field(default_factory=dict)
     """By kind; the oldest first."""
     _limited: RateLimited | None = None
-    _detail: str = ""
+    _coded: CodedText | None = None
     problem: str = ""
     """Why the open turn will fail, if it does: `interrupted`, or the CLI's code of why the model
     did not answer."""
@@ -73,9 +73,9 @@ class StatusTracker(Mutable):
                 self._limits[limit or ""] = event
                 if len(self._limits) > MOST_LIMITS:
                     del self._limits[next(iter(self._limits))]
-            case StateChanged(state=state, detail=detail):
+            case StateChanged(state=state, coded=coded):
                 self._state = state
-                self._detail = detail
+                self._coded = coded
             case CliSession(cli_session=cli_session):
                 self._cli_session = cli_session
 
@@ -134,27 +134,27 @@ class StatusTracker(Mutable):
             state = SessionState.LIMITED
         if state is None:
             return events
-        detail = _detail(state, message, limited)
-        again = isinstance(message, ApiRetry) and detail != self._detail
+        coded = _coded(state, message, limited)
+        again = isinstance(message, ApiRetry) and coded != self._coded
         if state is not self._state or again:
-            events.append(StateChanged(state=state, detail=detail))
+            events.append(StateChanged(state=state, coded=coded))
         return events
 
 
-def _detail(state: SessionState, message: Message | None, limited: RateLimited | None) -> str:
+def _coded(
+    state: SessionState, message: Message | None, limited: RateLimited | None
+) -> CodedText | None:
     if state is SessionState.LIMITED and limited is not None:
-        return _limit_in_words(limited)
+        until = limited.resets_at
+        return CodedText(code=TextCode.LIMIT_REACHED, name=limited.limit or "", until=until)
     if isinstance(message, ApiRetry):
-        return f"{message.error} ({message.attempt} of {message.max_retries})"
-    return ""
-
-
-def _limit_in_words(limited: RateLimited) -> str:
-    which = (limited.limit or "account").replace("_", " ")
-    if limited.resets_at is None:
-        return f"the {which} limit is reached"
-    until = datetime.fromtimestamp(limited.resets_at / 1000, UTC)
-    return f"the {which} limit is reached, until {until:%Y-%m-%d %H:%M} UTC"
+        return CodedText(
+            code=TextCode.API_RETRY,
+            detail=text_of(str(message.error)),
+            count=count_of(message.attempt),
+            most=count_of(message.max_retries),
+        )
+    return None
 
 
 def _milliseconds(seconds: float | None) -> int | None:

@@ -189,7 +189,8 @@ class Worktrees:
                 action=action.value,
                 branch=branch,
                 by=by,
-                text=done.text,
+                text=done.text if done.coded is None else "",
+                coded=done.coded,
                 commit=done.commit,
                 saved=done.saved,
             )

@@ -123,8 +123,10 @@ def account_for(account: Account, event: Event, at: int, run: str | None) -> Acc
             key = budget_key(scope, unit)
             left = {name: each for name, each in account.budgets.items() if name != key}
             return replace(account, budgets=left)
-        case Alarmed(alarm=alarm, text=text, action=action):
-            ringing = AlarmView(text=text, action=action, at=at)
+        case Alarmed(alarm=alarm):
+            ringing = AlarmView(
+                text=event.text, action=event.action, at=at, coded=event.coded, act=event.act
+            )
             return replace(account, alarms=account.alarms | {alarm: ringing})
         case AlarmEnded(alarm=alarm):
             silent = {name: each for name, each in account.alarms.items() if name != alarm}

@@ -201,6 +201,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 said=0,
                 sent=0,
                 link_lost=None,
+                link_coded=None,
                 ended=None,
                 stopped_by=None,
                 cli_session=view.cli_session if origin.cli_session else None,
@@ -212,6 +213,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 sandbox=None,
                 cli_state=SessionState.STARTING,
                 cli_detail="",
+                cli_coded=None,
             )
         case RunStarted(run=view.run, pid=pid, version=version, directory=directory):
             return replace(view, pid=pid, version=version, directory=directory)
@@ -224,12 +226,12 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
             return view if kept else replace(view, stopped_by=by)
         case StartAfresh(run=view.run):
             return replace(view, afresh=True)
-        case LinkLost(run=view.run, reason=reason):
-            return replace(view, link_lost=reason)
+        case LinkLost(run=view.run, reason=reason, coded=coded):
+            return replace(view, link_lost=reason, link_coded=coded)
         case LinkFound(run=view.run):
-            return replace(view, link_lost=None)
-        case StateChanged(state=state, detail=detail):
-            return replace(view, cli_state=state, cli_detail=detail)
+            return replace(view, link_lost=None, link_coded=None)
+        case StateChanged(state=state, detail=detail, coded=coded):
+            return replace(view, cli_state=state, cli_detail=detail, cli_coded=coded)
         case Switched() as switched:
             return replace(
                 view,
@@ -260,6 +262,7 @@ def _run_ended(view: SessionView, run: str, ended: RunEnded, at: int) -> Session
         run=None,
         pid=None,
         link_lost=None,
+        link_coded=None,
         ended=ended,
         account=account,
         holds=holding.end_run(view.holds),

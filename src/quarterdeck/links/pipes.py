@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import signal as signals
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -17,23 +16,8 @@ from contextlib import suppress
 import anyio
 import msgspec
 
+from quarterdeck.domain.exits import exit_text, signal_in
 from quarterdeck.links.inbox import Inbox
-
-_CODES = {
-    0: "it exited normally",
-    1: "it exited with an error",
-    126: "the command was found but could not be executed",
-    127: "the command was not found",
-}
-_MEANINGS = {
-    signals.SIGHUP: "its terminal or parent process ended",
-    signals.SIGINT: "it was interrupted (Ctrl-C)",
-    signals.SIGTERM: "it was asked to stop",
-    signals.SIGKILL: "it was killed, possibly for lack of memory",
-    signals.SIGSEGV: "it crashed",
-    signals.SIGABRT: "it crashed",
-    signals.SIGPIPE: "its output was not read",
-}
 
 
 class Exit(msgspec.Struct, frozen=True):
@@ -46,21 +30,12 @@ class Exit(msgspec.Struct, frozen=True):
         """The signal that ended it, also when it caught the signal and exited with 128 + its
         number.
         """
-        number = -self.code if self.code < 0 else self.code - 128
-        return number if number in _NUMBERS else None
+        return signal_in(self.code)
 
     @property
     def description(self) -> str:
         """One clause for people: what happened, with the code."""
-        if self.signal is None:
-            said = _CODES.get(self.code, "it exited with an error")
-            return f"{said} (exit code {self.code})"
-        name = signals.Signals(self.signal).name
-        said = _MEANINGS.get(signals.Signals(self.signal), "a signal ended it")
-        return f"{said} ({name})" if self.code < 0 else f"{said} ({name}, exit code {self.code})"
-
-
-_NUMBERS = frozenset(int(number) for number in signals.Signals)
+        return exit_text(self.code)
 
 
 KEPT_LINES = 50

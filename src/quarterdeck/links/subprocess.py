@@ -27,6 +27,7 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.claude.environment import child_environment
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.links.base import Closing, check_whole_lines
 from quarterdeck.links.inbox import Inbox
@@ -64,6 +65,7 @@ class SubprocessLink(Closing):
         self._closed = False
         self._stopped_by = ""
         self._fault = ""
+        self._code = TextCode.PROCESS_ENDED
 
     @classmethod
     async def start(
@@ -189,11 +191,13 @@ class SubprocessLink(Closing):
         if not await self._pipes.exits_within(self._steps.input):
             family |= await self._family()
             self._stopped_by = "it did not exit when its input ended, and was terminated"
+            self._code = TextCode.PROCESS_TERMINATED
             self._fault = "no_exit"
             self._signal_group(signal.SIGTERM)
         if not await self._pipes.exits_within(self._steps.term):
             family |= await self._family()
             self._stopped_by = "it did not stop when it was terminated, and was killed"
+            self._code = TextCode.PROCESS_KILLED
             self._signal_group(signal.SIGKILL)
         await self._pipes.exits_within(self._steps.kill)
         await self._end_orphans(family)
@@ -232,6 +236,7 @@ class SubprocessLink(Closing):
             await self.close()
             self._stopped_by = "it closed its output and kept running, so it was stopped"
             self._fault = "output_closed"
+            self._code = TextCode.OUTPUT_CLOSED
         await self._pipes.errors_end_within(self._steps.drain)
         return self._explain()
 
@@ -244,8 +249,10 @@ class SubprocessLink(Closing):
         return self._explain()
 
     def _explain(self) -> LinkClosed:
-        ended = self._pipes.exit
+        ended, code = self._pipes.exit, self._code
         if ended is None:
+            if not self._stopped_by:
+                code = TextCode.INPUT_NOT_READ
             happened = self._stopped_by or "it no longer reads its input, but still runs"
         else:
             happened = "; ".join(filter(None, (self._stopped_by, ended.description)))
@@ -255,6 +262,7 @@ class SubprocessLink(Closing):
             signal=ended.signal if ended else None,
             stderr=self.stderr,
             fault=self._fault,
+            coded=CodedText(code=code),
         )
 
 

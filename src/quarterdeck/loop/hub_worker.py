@@ -23,6 +23,7 @@ from quarterdeck.loop.prompts import structured
 from quarterdeck.loop.state import SHOWN_TEXT, Limited, TurnOutcome
 from quarterdeck.loop.worker import EDITING_TOOLS, TurnKind, TurnRequest
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.coded_texts import end_text
 from quarterdeck.protocol.commands import CreateSession, SendPrompt
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.views import SessionShape
@@ -197,8 +198,8 @@ class _Seen:
                 self.fail("the prompt was cancelled")
             case ev.RunStopping(by=by) if not self.ended:
                 self._stopped_by = by
-            case ev.RunEnded(reason=reason) if not self.ended:
-                self.fail(reason)
+            case ev.RunEnded() as over if not self.ended:
+                self.fail(end_text(over))
             case ev.Decided(verdict="deny", by=by, title=title, tool=tool, caller=None):
                 self._denied.append(f"{tool}: {title} ({by})"[:200])
             case ev.RateLimited(status=status, resets_at=resets):

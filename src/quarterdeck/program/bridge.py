@@ -16,6 +16,7 @@ from pathlib import Path
 
 import anyio
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkRefused
 from quarterdeck.domain.exits import Exit
 from quarterdeck.links.subprocess import SubprocessLink
@@ -24,6 +25,7 @@ from quarterdeck.program.arguments import CommandLine
 from quarterdeck.program.hub_link import HubLink
 from quarterdeck.program.pipes import ProgramPipes
 from quarterdeck.program.router import ProgramAnswer, Routed, Router
+from quarterdeck.protocol.coded_texts import coded_exit, coded_text
 from quarterdeck.protocol.runner_frames import Started
 from quarterdeck.wire.line_reader import LineReader, OversizedLine
 
@@ -91,7 +93,7 @@ class Bridge:
                 try:
                     code = await self._run_cli(command, hub)
                 except LaunchError as error:
-                    hub.end(Exit(reason=f"It was not started: {error}"))
+                    hub.end(coded_exit(TextCode.NOT_STARTED, detail=str(error)))
                     _write_stderr(f"quarterdeck-claude: {error}\n".encode())
                 with anyio.move_on_after(0 if refused else hub.farewell_seconds):
                     await hub.delivered.wait()
@@ -112,7 +114,8 @@ class Bridge:
             inherit_stderr=True,
             dies_with_us=True,
         )
-        closed = LinkClosed("It was not read to its end.")
+        unread = CodedText(code=TextCode.NOT_READ_TO_END)
+        closed = LinkClosed(coded_text(unread), coded=unread)
         try:
             async with anyio.create_task_group() as tasks:
                 for task in (

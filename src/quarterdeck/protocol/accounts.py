@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import field
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.events import (
     BudgetReached,
@@ -16,11 +17,13 @@ from quarterdeck.protocol.events import (
 
 
 class AlarmView(Value):
-    """An active alarm."""
+    """An active alarm, as its event has it."""
 
     text: str
     action: str
     at: int
+    coded: CodedText | None = None
+    act: str = ""
 
 
 class Account(Value):

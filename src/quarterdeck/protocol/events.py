@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from msgspec import Raw, field
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.protocol.holds import (
     McpServer,
@@ -166,10 +167,14 @@ class RunStopping(Event, tag="run.stopping"):
 
 
 class RunEnded(Event, tag="run.ended"):
-    """The CLI has ended, or never started; `reason` is a sentence for a person."""
+    """The CLI has ended, or never started; `coded` says why.
+
+    `reason` is the machine's message, or the sentence of an older hub; else it is empty.
+    """
 
     run: str
     reason: str
+    coded: CodedText | None = None
     clean: bool = False
     exit_code: int | None = None
     signal: int | None = None
@@ -192,10 +197,14 @@ class StartAfresh(Event, tag="run.afresh"):
 
 
 class LinkLost(Event, tag="run.link_lost"):
-    """The machine cannot be reached. The CLI may still be working."""
+    """The machine cannot be reached, for the reason `coded`. The CLI may still be working.
+
+    `reason` is the sentence of an older hub; else it is empty.
+    """
 
     run: str
     reason: str
+    coded: CodedText | None = None
 
 
 class LinkFound(Event, tag="run.link_found"):
@@ -206,10 +215,11 @@ class LinkFound(Event, tag="run.link_found"):
 
 
 class StateChanged(Event, tag="run.state"):
-    """The CLI has another state; `detail` is a few words for a person."""
+    """The CLI has another state; `coded` says more about it. `detail` is that of an older hub."""
 
     state: SessionState
     detail: str = ""
+    coded: CodedText | None = None
 
 
 class Switched(Event, tag="run.switched"):
@@ -439,10 +449,11 @@ class AskAnswered(Event, tag="ask.answered"):
 
 
 class AskWithdrawn(Event, tag="ask.withdrawn"):
-    """The question was withdrawn."""
+    """The question was withdrawn, for the reason `coded`; `reason` is that of an older hub."""
 
     ask: str
     reason: str
+    coded: CodedText | None = None
 
 
 class LeftToCli(Event, tag="call.left_to_cli"):
@@ -581,12 +592,18 @@ class BudgetFreed(Event, tag="budget.freed"):
 
 
 class Alarmed(Event, tag="alarm"):
-    """Something is wrong with the run; `action` is what the hub did about it."""
+    """Something is wrong with the run: `coded` says what, and `act` what the hub did about it.
+
+    `text` and `action` are the sentences of an older hub; else they are empty.
+    """
 
     alarm: str
     """The code of the alarm."""
     text: str
     action: str = ""
+    coded: CodedText | None = None
+    act: str = ""
+    """One of `AlarmAct`; empty: nothing."""
 
 
 class AlarmEnded(Event, tag="alarm.ended"):
@@ -596,25 +613,30 @@ class AlarmEnded(Event, tag="alarm.ended"):
 
 
 class WorktreeSettled(Event, tag="worktree.settled"):
-    """The worktree was merged, kept or discarded; `text` is for people."""
+    """The worktree was merged, kept or discarded. `text` is that of an older runner or hub."""
 
     action: str
     """`merge`, `keep` or `discard`."""
     branch: str
     by: str
     text: str = ""
+    coded: CodedText | None = None
     commit: str | None = None
     saved: str | None = None
     """The git ref that keeps discarded work."""
 
 
 class FolderChanged(Event, tag="folder.changed"):
-    """A person has changed the session's folder or published its work; `text` is for people."""
+    """A person has changed the session's folder or published its work.
+
+    `text` is that of an older runner or hub.
+    """
 
     action: str
     """`revert`, `stage`, `unstage`, `commit`, `push` or `pull_request`."""
     by: str
     text: str = ""
+    coded: CodedText | None = None
     paths: tuple[str, ...] = ()
     """The files, of which only the first 200 are named."""
     commit: str | None = None
@@ -641,6 +663,8 @@ class Noted(Event, tag="noted"):
     level: str
     """`access`: it is in the audit log."""
     text: str
+    """The sentence of an older hub; else empty."""
+    coded: CodedText | None = None
     by: str = ""
     """The person who did it, if one did."""
     about: str = ""

@@ -14,6 +14,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.structs import Value
 
 MACHINE_REQUESTS = "errands"
@@ -339,9 +340,11 @@ class FileDiff(Value, omit_defaults=False):
 
 
 class FolderDone(Value, omit_defaults=False):
-    """What was done to a working folder, in words for a person too."""
+    """What was done to a working folder; `text` is the same as `coded`, in words."""
 
     text: str
+    coded: CodedText | None = None
+    """None: of an older runner."""
     paths: tuple[str, ...] = ()
     commit: str | None = None
     saved: str | None = None
@@ -409,11 +412,13 @@ class Found(Value, omit_defaults=False):
 
 
 class Settled(Value, omit_defaults=False):
-    """What became of a worktree, in words for a person too."""
+    """What became of a worktree; `text` is the same as `coded`, in words."""
 
     action: TreeAction
     branch: str
     text: str
+    coded: CodedText | None = None
+    """None: of an older runner."""
     into: str | None = None
     commit: str | None = None
     """Where the base is now."""
@@ -509,6 +514,8 @@ class OpenedPlace(Value, omit_defaults=False):
 
     directory: str
     text: str = ""
+    coded: CodedText | None = None
+    """The same as a code."""
 
 
 class KeptTranscript(Value, omit_defaults=False):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, field
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.exits import Exit
 from quarterdeck.domain.ids import derived_id
 from quarterdeck.domain.structs import Value
@@ -65,6 +66,8 @@ class Refused(Header, tag="refused"):
 
     run: str
     reason: str
+    coded: CodedText | None = None
+    """The reason as a code; None: the reason is a message of the machine, or of an older runner."""
 
 
 class Vitals(Header, tag="vitals"):

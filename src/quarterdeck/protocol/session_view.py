@@ -9,8 +9,10 @@ from enum import StrEnum
 
 from msgspec import field
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.accounts import Account
+from quarterdeck.protocol.coded_texts import coded_text, end_of
 from quarterdeck.protocol.events import (
     Decided,
     Event,
@@ -31,6 +33,8 @@ from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.views import AskView as AskView
 from quarterdeck.protocol.views import LastTurn
 from quarterdeck.protocol.views import PromptView as PromptView
+
+_NOT_STARTED = CodedText(code=TextCode.NOT_STARTED_YET)
 
 
 class PromptStage(StrEnum):
@@ -76,6 +80,8 @@ class SessionView(Value):
     sent: int = 0
     """The highest number of a line to the run."""
     link_lost: str | None = None
+    """Not None: the link is lost. The reason is `link_coded`, or this sentence of an older hub."""
+    link_coded: CodedText | None = None
     ended: RunEnded | None = None
     """How the last run ended."""
     ended_runs: tuple[str, ...] = ()
@@ -100,6 +106,8 @@ class SessionView(Value):
     cli_state: SessionState = SessionState.ENDED
     """The state of the last `StateChanged`; `state` also considers questions and the link."""
     cli_detail: str = ""
+    """What an older hub says about it; else `cli_coded` does."""
+    cli_coded: CodedText | None = None
     since: int = 0
     """When `state` changed last, in ms since 1970."""
     last_turn: LastTurn | None = None
@@ -141,10 +149,19 @@ class SessionView(Value):
         return self.cli_state
 
     @property
-    def detail(self) -> str:
-        """A few words about the state: why it ended, what is retried."""
+    def coded(self) -> CodedText | None:
+        """More about the state: why it ended, what is retried. None: see `detail`."""
         if self.run is None:
-            return "not started yet" if self.ended is None else self.ended.reason
+            return _NOT_STARTED if self.ended is None else end_of(self.ended)
+        return self.cli_coded if self.link_lost is None else self.link_coded
+
+    @property
+    def detail(self) -> str:
+        """The same in words, for people."""
+        if (coded := self.coded) is not None:
+            return coded_text(coded)
+        if self.run is None:
+            return "" if self.ended is None else self.ended.reason
         return self.cli_detail if self.link_lost is None else self.link_lost
 
     @property

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.events import AnyEvent, AskOpened, BudgetReached, RateLimited
 from quarterdeck.protocol.holds import ContextUse, McpServer, Offers, RunningTool, Task, Todo
@@ -69,12 +70,18 @@ class Deltas(Value):
 
 
 class AlarmShape(Value, omit_defaults=False):
-    """A problem with a run; `action` is what the hub did about it."""
+    """A problem with a run; `act` is what the hub did about it.
+
+    `text` and `action` are the same in words.
+    """
 
     alarm: str
     text: str
     action: str
     at: int
+    coded: CodedText | None
+    act: str
+    """One of the codes on the page of alarms; empty: nothing was done."""
 
 
 class HoldsShape(Value, omit_defaults=False):
@@ -110,7 +117,10 @@ class SessionShape(Value, omit_defaults=False):
     name: str
     state: SessionState
     detail: str
-    """Details of the state: why the session ended, what is retried."""
+    """Details of the state, in words: why the session ended, what is retried."""
+    coded: CodedText | None
+    """The same as a code with its parameters. Null if there are none, or if only `detail` has
+    them: the message of a machine, and the sentence of an older hub."""
     since: int
     """When the state changed last, in ms since 1970."""
     last_turn: LastTurn | None

@@ -18,9 +18,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from quarterdeck.domain.addresses import is_loopback_url
+from quarterdeck.domain.close_codes import describe_code
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.links.websocket.codes import describe_code
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.protocol.runner_frames import Header, HubHeader, frame, read_hub_frame
 from quarterdeck.runner.limits import FRAME_LIMIT, KIB

@@ -23,9 +23,11 @@ import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
+from quarterdeck.domain.coded import TextCode
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused
 from quarterdeck.domain.exits import RUNNER_KILLED, Exit
 from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.protocol.coded_texts import coded_exit
 from quarterdeck.protocol.runner_frames import (
     Ack,
     Connection,
@@ -159,9 +161,7 @@ class Run:
 
     async def _run_process(self, link: SubprocessLink) -> None:
         """Read and write the process until it ends, whatever fails here."""
-        exit_ = Exit(
-            reason="The runner failed and had to end the CLI; see its log.", fault=RUNNER_KILLED
-        )
+        exit_ = coded_exit(TextCode.RUNNER_FAILED, fault=RUNNER_KILLED)
         read_to_end = False
         try:
             async with anyio.create_task_group() as group:
@@ -370,8 +370,7 @@ class Run:
             # The end of this run was never seen. Its number is past all that the hub acknowledged.
             self.spool.last = max(self.spool.last, upto)
             was = self.ended_at
-            reason = "The runner was killed, and the CLI with it."
-            self._end(Exit(reason=reason, fault=RUNNER_KILLED), unheard=True)
+            self._end(coded_exit(TextCode.RUNNER_KILLED, fault=RUNNER_KILLED), unheard=True)
             self.ended_at = was
         if upto < 0 or upto > self.spool.last:
             raise LinkError(

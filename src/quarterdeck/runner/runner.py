@@ -25,9 +25,11 @@ import anyio.to_thread
 import msgspec
 
 import quarterdeck
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkError, LinkRefused, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.links.websocket.dial import Redial
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import MACHINE_REQUESTS
 from quarterdeck.protocol.runner_frames import (
     EARLIER,
@@ -68,6 +70,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 NEXT_SECONDS = 0.3
 """The longest pause before the next of several addresses is dialled."""
+_FINISHED = CodedText(code=TextCode.RUN_FINISHED)
 _REMEMBERED = 10_000
 """Ids of finished runs, so that a repeated `Start` does not start one again."""
 
@@ -126,7 +129,7 @@ class Runner:
         self._unneeded: set[str] = set()
         """Those of `_starting` that no hub needs to hear of."""
         self._runs: dict[str, Run] = {}
-        self._finished: dict[str, str] = {}
+        self._finished: dict[str, str | CodedText] = {}
         self._outbox: list[tuple[Header, tuple[bytes, ...]]] = []
         self._outgoing = asyncio.Event()
         self._greeted = False
@@ -267,9 +270,9 @@ class Runner:
                 with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(run.spool.remove)
 
-    def _remember(self, run: str, reason: str = "this run has ended already") -> None:
+    def _remember(self, run: str, why: str | CodedText = _FINISHED) -> None:
         """It is not started any more, and whoever asks again is told why."""
-        self._finished[run] = reason
+        self._finished[run] = why
         while len(self._finished) > _REMEMBERED:
             del self._finished[next(iter(self._finished))]
 
@@ -277,25 +280,25 @@ class Runner:
         """Start a run, unless it is known; refuse it if it cannot be started."""
         if start.run in self._runs or start.run in self._starting:
             return
-        if (reason := self._refusal_reason(start.run)) is not None:
-            self._refuse(start.run, reason)
+        if (why := self._refusal_reason(start.run)) is not None:
+            self._refuse(start.run, why)
             return
         self._starting[start.run] = start
         self._group.start_soon(self._start_run, start)
 
-    def _refusal_reason(self, run: str) -> str | None:
+    def _refusal_reason(self, run: str) -> str | CodedText | None:
         if not _RUN_ID.fullmatch(run):
             return f"{run!r} is not a valid run id"
-        if (reason := self._finished.get(run)) is not None:
-            return reason
+        if (why := self._finished.get(run)) is not None:
+            return why
         if self._stop.is_set():
-            return "the runner is stopping"
+            return CodedText(code=TextCode.RUNNER_STOPPING)
         if self._live() >= self._limits.runs:
-            return f"this machine runs at most {self._limits.runs} agents at once"
+            return CodedText(code=TextCode.TOO_MANY_RUNS, most=self._limits.runs)
         available = self._memory()
         if available is not None and available < self._limits.memory_floor:
             free, floor = available >> 20, self._limits.memory_floor >> 20
-            return f"not enough memory: {free} MiB available, {floor} MiB required"
+            return CodedText(code=TextCode.NO_MEMORY, count=free, most=floor)
         return None
 
     async def _start_run(self, start: Start) -> None:
@@ -329,12 +332,15 @@ class Runner:
             self._unwanted.pop(start.run, None)
             self._unneeded.discard(start.run)
 
-    def _refuse(self, run: str, reason: str) -> None:
+    def _refuse(self, run: str, why: str | CodedText) -> None:
+        """Refuse a run: for a reason of ours, or with the message of who could not start it."""
+        coded = why if isinstance(why, CodedText) else None
+        reason = why if isinstance(why, str) else coded_text(why)
         log.info("run %s: refused: %s", run, reason)
         # The hub ends it when it hears that. A repeated `Start` that it had sent before must not
         # start it then.
-        self._remember(run, reason)
-        self._post(Refused(run=run, reason=reason))
+        self._remember(run, why)
+        self._post(Refused(run=run, reason=reason, coded=coded))
 
     def _post(self, header: Header, *lines: bytes) -> None:
         """Send it to the connected hub; the next hub gets all that matters from `Hello`."""

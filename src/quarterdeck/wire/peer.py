@@ -37,6 +37,7 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw, Struct, field
 
+from quarterdeck.domain.coded import TextCode
 from quarterdeck.domain.errors import UnsupportedError, UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.wire import codec
@@ -91,10 +92,11 @@ class Asked(Struct, frozen=True):
 
 
 class Withdrawn(Struct, frozen=True):
-    """The CLI no longer wants the answer to this request."""
+    """The CLI no longer wants the answer to this request. `code` is the reason as a code."""
 
     request_id: str
     reason: str
+    code: TextCode = TextCode.RUN_ENDED
 
 
 class RequestEnded(Struct, frozen=True):
@@ -548,7 +550,7 @@ class Peer:
                 return
             case ControlCancel(request_id=request_id):
                 events.append(message)
-                self._withdraw(request_id, "the CLI withdrew it", events)
+                self._withdraw(request_id, "the CLI withdrew it", TextCode.WITHDRAWN_BY_CLI, events)
                 return
             case _:
                 pass
@@ -643,11 +645,11 @@ class Peer:
             for ask in self.asks:
                 if isinstance(ask.request, CanUseTool) and ask.request_id not in pending:
                     why = "it was settled while the link was down"
-                    self._withdraw(ask.request_id, why, events)
+                    self._withdraw(ask.request_id, why, TextCode.SETTLED_MEANWHILE, events)
 
-    def _withdraw(self, request_id: str, reason: str, events: list[Event]) -> None:
+    def _withdraw(self, request_id: str, reason: str, code: TextCode, events: list[Event]) -> None:
         if self._theirs.withdraw(request_id):
-            events.append(Withdrawn(request_id, reason))
+            events.append(Withdrawn(request_id, reason, code))
             self._settled(request_id)
 
     def _answer(self, answer: Answer, request_id: str) -> bool:

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import OpenedPlace, OpenPlace
 from quarterdeck.worktrees.publish import allowed_protocols, clean_repository
 from quarterdeck.worktrees.remotes import Address, address_of
@@ -32,55 +36,56 @@ async def open_place(wanted: OpenPlace, worktrees: Worktrees) -> OpenedPlace:
     if branch is None:
         return OpenedPlace(directory=wanted.directory)
     await worktrees.check_name(wanted.directory, branch)
-    text = await _update(worktrees, wanted.directory, branch)
+    told = await _update(worktrees, wanted.directory, branch)
     folder = await worktrees.open(wanted.directory, branch)
-    return OpenedPlace(directory=str(folder), text=text)
+    text = "" if told is None else coded_text(told)
+    return OpenedPlace(directory=str(folder), text=text, coded=told)
 
 
-async def _update(worktrees: Worktrees, directory: str, branch: str) -> str:
+async def _update(worktrees: Worktrees, directory: str, branch: str) -> CodedText | None:
     """Have the branch as new as the remote has it; gives what a person should know."""
     async with worktrees.locked(directory) as common:
         here = await worktrees.commit_of(directory, HEADS + branch)
         source = await _source(worktrees, directory)
-        there, problem = None, "the repository has no remote"
+        there, problem = None, ""
         if source is not None:
             there, problem = await _fetch(worktrees, directory, common, branch, source)
         if there is None and here is None:
             raise Conflict(
                 "branch_not_here",
-                f"the branch {branch!r} is not on this machine, and was not fetched: {problem}."
+                f"the branch {branch!r} is not on this machine, and was not fetched:"
+                f" {problem or 'the repository has no remote'}."
                 " Push it from a machine that has it, or fetch it here",
             )
         if there is None:
-            return f"The branch {branch} is as this machine has it: {problem}."
+            return CodedText(code=TextCode.BRANCH_AS_HERE, name=branch, detail=problem)
         if here is None:
             await worktrees.git(directory, "update-ref", HEADS + branch, there, "")
-            return ""
+            return None
         return await _forward(worktrees, directory, branch, here, there)
 
 
-async def _forward(worktrees: Worktrees, directory: str, branch: str, here: str, there: str) -> str:
+async def _forward(
+    worktrees: Worktrees, directory: str, branch: str, here: str, there: str
+) -> CodedText | None:
     """Move a branch forward to the remote's commit, if nothing of this machine is lost by it."""
     if here == there or await _is_before(worktrees, directory, there, here):
-        return ""
+        return None
+    commits = CodedText(
+        code=TextCode.BRANCH_DIVERGED, name=branch, commit=here[:12], ref=there[:12]
+    )
     if not await _is_before(worktrees, directory, here, there):
-        return (
-            f"The branch {branch} is as this machine has it ({here[:12]}). The remote has other"
-            f" commits ({there[:12]})."
-        )
+        return commits
     tree = await worktrees.find(directory, branch)
     if tree is None:
         await worktrees.git(directory, "update-ref", HEADS + branch, there, here)
-        return ""
+        return None
     try:
         env = await worktrees.git.without_programs(tree.path)
         await worktrees.git(tree.path, "merge", "--ff-only", "--quiet", there, env=env)
     except LaunchError as error:
-        return (
-            f"The branch {branch} is as the worktree on this machine has it ({here[:12]}). The"
-            f" remote is ahead ({there[:12]}): {error}."
-        )
-    return ""
+        return replace(commits, code=TextCode.BRANCH_BEHIND, detail=str(error))
+    return None
 
 
 async def _is_before(worktrees: Worktrees, directory: str, one: str, other: str) -> bool:

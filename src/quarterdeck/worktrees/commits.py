@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import anyio
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import CommitFiles, FolderDone, StageFiles
 from quarterdeck.worktrees.git import Git
 from quarterdeck.worktrees.paths import checked_paths
@@ -56,10 +58,13 @@ async def stage(wanted: StageFiles, worktrees: Worktrees) -> FolderDone:
             )  # fmt: skip
         else:
             await git(top, "reset", "--quiet", *from_input, "HEAD", env=env, stdin=names)
-    verb = "Staged" if wanted.staged else "Unstaged"
     count = len(wanted.paths)
-    text = f"{verb}: {wanted.paths[0]}." if count == 1 else f"{verb}: {count} files."
-    return FolderDone(text=text, paths=wanted.paths)
+    coded = CodedText(
+        code=TextCode.FILES_STAGED if wanted.staged else TextCode.FILES_UNSTAGED,
+        count=count,
+        path=wanted.paths[0] if count == 1 else "",
+    )
+    return FolderDone(text=coded_text(coded), coded=coded, paths=wanted.paths)
 
 
 async def commit(wanted: CommitFiles, worktrees: Worktrees) -> FolderDone:
@@ -85,7 +90,8 @@ async def commit(wanted: CommitFiles, worktrees: Worktrees) -> FolderDone:
         made = await worktrees.commit_of(top, "HEAD") or ""
     subject = wanted.message.strip().splitlines()[0][:200]
     shown = tuple(name.encode(errors="surrogateescape").decode(errors="replace") for name in names)
-    return FolderDone(text=f"Committed {made[:12]}: {subject}", paths=shown[:200], commit=made)
+    coded = CodedText(code=TextCode.COMMITTED, commit=made[:12], detail=subject)
+    return FolderDone(text=coded_text(coded), coded=coded, paths=shown[:200], commit=made)
 
 
 async def _add_all(git: Git, top: str, env: dict[str, str]) -> None:

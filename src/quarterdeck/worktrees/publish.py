@@ -21,8 +21,10 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.claude.environment import child_environment
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import (
     FolderDone,
     OpenPullRequest,
@@ -127,8 +129,9 @@ async def push(wanted: PushBranch, worktrees: Worktrees) -> FolderDone:
         found.top, "update-ref", f"refs/remotes/{found.name}/{found.branch}", found.commit,
         good=(0, 1, 128),
     )  # fmt: skip
-    text = f"Pushed {found.branch} ({found.commit[:12]}) to {found.address.shown}."
-    return FolderDone(text=text, commit=found.commit, url=found.address.shown)
+    shown = found.address.shown
+    coded = CodedText(code=TextCode.PUSHED, name=found.branch, commit=found.commit[:12], url=shown)
+    return FolderDone(text=coded_text(coded), coded=coded, commit=found.commit, url=shown)
 
 
 async def open_pull_request(wanted: OpenPullRequest, worktrees: Worktrees) -> FolderDone:
@@ -158,8 +161,10 @@ async def open_pull_request(wanted: OpenPullRequest, worktrees: Worktrees) -> Fo
         words = bytes(answer.message).decode(errors="replace").strip('"')
         said = f"{words} {done.err}".strip() or f"code {done.code}"
         raise Conflict("no_pull_request", f"{tool} refused: {said[:LONGEST_ERROR]}")
-    text = f"Opened a pull request from {found.branch} into {wanted.base}: {url}"
-    return FolderDone(text=text, commit=found.commit, url=url)
+    coded = CodedText(
+        code=TextCode.PULL_REQUEST_OPENED, name=found.branch, other=wanted.base, url=url
+    )
+    return FolderDone(text=coded_text(coded), coded=coded, commit=found.commit, url=url)
 
 
 class _Opened(Value):

@@ -15,8 +15,10 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.ids import new_id
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import BlockId, FolderDone, RevertChange
 from quarterdeck.worktrees.changes import Compared, compared
 from quarterdeck.worktrees.commits import identity
@@ -60,11 +62,13 @@ async def revert(wanted: RevertChange, worktrees: Worktrees, starts: Starts) -> 
                     patch = chosen_blocks(patch, wanted.blocks)
                 saved = await _save(git, found, paths)
                 await _apply(git, found, env, patch)
-    what = "" if not wanted.blocks else f" {len(wanted.blocks)} changed places of"
-    text = f"Undone:{what} {wanted.path}."
-    if saved is not None:
-        text += f" What was there is kept: git show {saved}:{wanted.path}"
-    return FolderDone(text=text, paths=tuple(paths), saved=saved)
+    coded = CodedText(
+        code=TextCode.CHANGE_UNDONE,
+        path=wanted.path,
+        count=len(wanted.blocks),
+        ref=saved or "",
+    )
+    return FolderDone(text=coded_text(coded), coded=coded, paths=tuple(paths), saved=saved)
 
 
 def chosen_blocks(patch: bytes, blocks: tuple[BlockId, ...]) -> bytes:

@@ -10,11 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.ids import new_id
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import Settled, SettleTree, TreeAction
 from quarterdeck.worktrees.commits import identity
 from quarterdeck.worktrees.git import Git
@@ -71,20 +74,19 @@ class _Settlement:
             text = f"there is no branch {self._branch!r} and no worktree of it"
             raise Conflict("no_worktree", text)
 
+    def _coded(self, code: TextCode, **more: Any) -> CodedText:
+        return CodedText(code=code, name=self._branch, **more)
+
     async def preview(self) -> Settled:
         """What the action would do. Raises as the action itself would; nothing is changed."""
         action = self._wanted.action
         if action is TreeAction.KEEP:
             return await self.keep()
         changed = await self._status(self._tree.path) if self._tree is not None else []
-        open_ = f"{len(changed)} files that are not committed"
         if action is TreeAction.DISCARD:
             self._refuse_discard()
-            text = f"The worktree and the branch {self._branch} will be removed."
-            if changed:
-                text += f" {open_} are in it."
-            text += " Work that is nowhere else is saved first under a ref of git."
-            return Settled(action=action, branch=self._branch, text=text)
+            coded = self._coded(TextCode.WOULD_DISCARD, count=len(changed))
+            return Settled(action=action, branch=self._branch, text=coded_text(coded), coded=coded)
         self._refuse_moved()
         base = await self._base()
         assert self._tip is not None
@@ -92,20 +94,30 @@ class _Settlement:
             self._directory, "rev-list", "--count", f"{base.commit}..{self._tip}"
         )
         await self._merge_commit(base, self._tip)  # raises if there is a conflict
-        text = f"{counted.text} commits of {self._branch} will be merged into {base.branch}."
-        if changed:
-            text += f" First, {open_} will be committed with your message; that may conflict."
         free = self._tree is None or (self._is_ours() and not self._works())
-        text += " Then its worktree and branch are removed." if free else " Its worktree stays."
+        coded = self._coded(
+            TextCode.WOULD_MERGE,
+            other=base.branch,
+            count=int(counted.text),
+            most=len(changed),
+            more=CodedText(code=TextCode.WORKTREE_WILL_GO if free else TextCode.WORKTREE_STAYS),
+        )
         return Settled(
-            action=action, branch=self._branch, text=text, into=base.branch, removed=free
+            action=action,
+            branch=self._branch,
+            text=coded_text(coded),
+            coded=coded,
+            into=base.branch,
+            removed=free,
         )
 
     async def keep(self) -> Settled:
         """Keep everything, and report where it is."""
-        where = f", its worktree is {_text(self._tree.path)}" if self._tree else ""
-        text = f"The branch {self._branch} is kept{where}."
-        return Settled(action=TreeAction.KEEP, branch=self._branch, text=text)
+        where = _text(self._tree.path) if self._tree else ""
+        coded = self._coded(TextCode.BRANCH_KEPT, path=where)
+        return Settled(
+            action=TreeAction.KEEP, branch=self._branch, text=coded_text(coded), coded=coded
+        )
 
     # --- merge ---
 
@@ -120,14 +132,18 @@ class _Settlement:
         if merged != base.commit:
             await self._advance(base, merged)
         removed = await self._remove_if_free()
-        text = f"{self._branch} is merged into {base.branch}, which is now at {merged[:12]}."
-        if merged == base.commit:
-            text = f"{base.branch} already has all of {self._branch}."
-        text += " Its worktree and branch are removed." if removed else " Its worktree stays."
+        already = merged == base.commit
+        coded = self._coded(
+            TextCode.BRANCH_IN_BASE if already else TextCode.BRANCH_MERGED,
+            other=base.branch,
+            commit="" if already else merged[:12],
+            more=_tree_after(removed=removed),
+        )
         return Settled(
             action=TreeAction.MERGE,
             branch=self._branch,
-            text=text,
+            text=coded_text(coded),
+            coded=coded,
             into=base.branch,
             commit=merged,
             removed=removed,
@@ -246,14 +262,14 @@ class _Settlement:
         if self._tree is not None:
             await self._git(self._directory, "worktree", "remove", "--force", str(self._tree.path))
         await self._delete_branch()
-        text = f"The worktree and the branch {self._branch} were removed; no work was lost."
-        if saved:
-            text = (
-                f"The worktree and the branch {self._branch} were removed. The work is saved:"
-                f" git branch {self._branch} {saved}"
-            )
+        coded = self._coded(TextCode.BRANCH_DISCARDED, ref=saved or "")
         return Settled(
-            action=TreeAction.DISCARD, branch=self._branch, text=text, saved=saved, removed=True
+            action=TreeAction.DISCARD,
+            branch=self._branch,
+            text=coded_text(coded),
+            coded=coded,
+            saved=saved,
+            removed=True,
         )
 
     def _refuse_discard(self) -> None:
@@ -388,3 +404,7 @@ class _Settlement:
 
 def _text(path: str | Path) -> str:
     return str(path).encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _tree_after(*, removed: bool) -> CodedText:
+    return CodedText(code=TextCode.WORKTREE_REMOVED if removed else TextCode.WORKTREE_STAYS)

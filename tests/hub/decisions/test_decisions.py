@@ -11,6 +11,7 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
 from quarterdeck.domain.exits import RUNNER_KILLED
 from quarterdeck.hub.decisions import inputs as on
@@ -233,13 +234,13 @@ CASES: dict[
     "a process that is told again is not": (started, started_input, None, []),
     "a link that breaks": (
         idle,
-        lambda m: on.LinkBroken(run=m.id, reason="gone"),
+        lambda m: on.LinkBroken(run=m.id, why=CodedText(code=TextCode.MACHINE_LOST)),
         None,
         ["LinkLost"],
     ),
     "news of another run are nothing": (
         idle,
-        lambda _: on.LinkBroken(run="other", reason="gone"),
+        lambda _: on.LinkBroken(run="other", why=CodedText(code=TextCode.MACHINE_LOST)),
         None,
         [],
     ),
@@ -283,7 +284,9 @@ CASES: dict[
     ),
     "a machine that cannot start it": (
         Machine,
-        lambda m: on.StartFailed(run=m.id, reason="no such machine"),
+        lambda m: on.StartFailed(
+            run=m.id, why=CodedText(code=TextCode.NOT_STARTED, detail="no such machine")
+        ),
         None,
         ["RunEnded"],
     ),
@@ -485,15 +488,15 @@ def test_a_cli_that_does_not_answer_initialize_is_killed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "wanted"),
+    ("act", "wanted"),
     [
         ("", []),
-        ("the CLI was killed", [StopProcess(force=True)]),
-        ("the CLI was ended; the session can be resumed", [StopProcess()]),
+        (AlarmAct.RUN_KILLED, [StopProcess(force=True)]),
+        (AlarmAct.RUN_ENDED, [StopProcess()]),
     ],
 )
-def test_an_alarm_that_says_so_ends_the_process(action: str, wanted: list[StopProcess]) -> None:
-    alarm = ev.Alarmed(alarm="no_exit", text="…", action=action)
+def test_an_alarm_that_says_so_ends_the_process(act: str, wanted: list[StopProcess]) -> None:
+    alarm = ev.Alarmed(alarm="no_exit", text="", act=act)
     assert list(effects([ev.Noted(level="info", text="…"), alarm])) == wanted
 
 

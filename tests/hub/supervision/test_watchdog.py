@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.exits import RUNNER_KILLED
 from quarterdeck.hub.decisions.inputs import AskCli
 from quarterdeck.hub.hub import Hub
@@ -20,10 +21,11 @@ from quarterdeck.hub.supervision.crashes import (
     loop_alarm,
     restart_at,
 )
-from quarterdeck.hub.supervision.watchdog import Action, Timeouts, Watch
+from quarterdeck.hub.supervision.watchdog import Timeouts, Watch
 from quarterdeck.journal.accounts import HEALTHY_MS
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.accounts import Account, AlarmView
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import CreateSession, ResumeSession, StopSession
 from quarterdeck.protocol.events import Alarmed, Noted, RunEnded, RunStopping
 from quarterdeck.protocol.session_view import SessionView
@@ -56,7 +58,7 @@ async def create(hub: Hub, *, restart: RestartRule | bool = False) -> str:
 
 async def alarms(journal: MemoryJournal, session: str) -> list[str]:
     events = [stored.event for stored in await journal.read(session, limit=5000)]
-    return [event.action for event in events if isinstance(event, Alarmed)]
+    return [event.act for event in events if isinstance(event, Alarmed)]
 
 
 async def test_the_next_hub_goes_on_at_the_step_that_was_next() -> None:
@@ -77,7 +79,7 @@ async def test_the_next_hub_goes_on_at_the_step_that_was_next() -> None:
         run.read()
         clock.move(1801)
         await tick(hub)
-        assert await alarms(journal, session) == ["", "the turn was interrupted"]
+        assert await alarms(journal, session) == ["", "turn_interrupted"]
         (interrupt,) = run.read()
         assert interrupt["request"]["subtype"] == "interrupt"
         await run.say(lines.result("r"))
@@ -104,7 +106,7 @@ async def test_a_stop_outlives_the_hub_and_what_does_not_end_is_killed() -> None
         await tick(hub)
         await tick(hub)
         assert run.stops == [False, True]
-        assert await alarms(journal, session) == ["the CLI was killed"]
+        assert await alarms(journal, session) == ["run_killed"]
 
 
 async def test_a_run_that_cannot_be_heard_is_not_judged() -> None:
@@ -115,7 +117,7 @@ async def test_a_run_that_cannot_be_heard_is_not_judged() -> None:
         run = machines.runs[-1]
         await run.greet()
         await run.take_prompt()
-        await run.owner.run_lost(run.run, "the network is down")
+        await run.owner.run_lost(run.run, CodedText(code=TextCode.MACHINE_LOST))
         clock.move(5000)
         await tick(hub)
         await run.owner.run_found(run.run)
@@ -140,7 +142,7 @@ async def test_without_recovery_an_alarm_only_rings() -> None:
         hub.change(timeouts=Timeouts(result=10))
         clock.move(11)
         await tick(hub)
-        assert await alarms(journal, session) == ["", "the turn was interrupted"]
+        assert await alarms(journal, session) == ["", "turn_interrupted"]
 
 
 async def test_a_crash_is_resumed_with_its_conversation_if_that_is_wished() -> None:
@@ -183,7 +185,7 @@ async def test_work_that_a_killed_runner_left_is_resumed_and_that_is_said(*, tak
         assert len(machines.runs) == 2
         assert machines.started[-1][1].cli_session == lines.SESSION
         noted = [one.event for one in await journal.read(session, limit=5000)]
-        assert [each.text for each in noted if isinstance(each, Noted)] == [
+        assert [worded(each).text for each in noted if isinstance(each, Noted)] == [
             "It is resumed automatically. The runner was killed."
         ]
 
@@ -281,11 +283,11 @@ def heard(watch: Watch, *said: bytes, at: int) -> None:
         watch.receive(from_cli(line.rstrip()), at)
 
 
-def check(watch: Watch, seconds: int, account: Account | None = None) -> list[tuple[str, Action]]:
+def check(watch: Watch, seconds: int, account: Account | None = None) -> list[tuple[str, AlarmAct]]:
     found = watch.check(
         seconds * 1000, Timeouts(), account or Account(), in_turn=True, asking=False
     )
-    return [(finding.alarm, finding.action) for finding in found]
+    return [(finding.alarm, finding.act) for finding in found]
 
 
 def test_an_allowed_tool_that_may_run_for_hours_is_given_hours() -> None:
@@ -296,20 +298,20 @@ def test_an_allowed_tool_that_may_run_for_hours_is_given_hours() -> None:
     watch.settled("q1", "Bash", 0, allowed=True)
     assert check(watch, 100_000) == []
     watch.settled("q1", "Bash", 0, allowed=False)
-    assert check(watch, 61) == [("no_reaction", Action.REPEAT)]
+    assert check(watch, 61) == [("no_reaction", AlarmAct.ANSWER_REPEATED)]
 
 
 def test_each_step_is_taken_once() -> None:
     watch = Watch()
     heard(watch, lines.init(), at=0)
     rung = AlarmView(text="", action="", at=900_000)
-    stopped = AlarmView(text="", action=Action.INTERRUPT.value, at=1_800_000)
+    stopped = AlarmView(text="", action="", at=1_800_000, act=AlarmAct.TURN_INTERRUPTED)
     assert check(watch, 1000, Account(alarms={"no_result": rung})) == []
     steps = Account(alarms={"no_result": rung})
-    assert check(watch, 1801, steps) == [("no_result", Action.INTERRUPT)]
+    assert check(watch, 1801, steps) == [("no_result", AlarmAct.TURN_INTERRUPTED)]
     steps = Account(alarms={"no_result": stopped})
     assert check(watch, 2699, steps) == []
-    assert check(watch, 2701, steps) == [("no_result", Action.END)]
+    assert check(watch, 2701, steps) == [("no_result", AlarmAct.RUN_ENDED)]
     assert watch.ended(steps) == []
     heard(watch, lines.line(type="keep_alive"), at=1_800_001)
     assert watch.ended(steps) == ["no_result"]
@@ -334,7 +336,7 @@ async def test_a_resumed_turn_that_failed_with_words_or_was_broken_off_is_no_emp
             elif number == 1:
                 await handle(run.owner.session, AskCli(command=Interrupt()))
             await run.say(lines.echo(prompt["uuid"]), failed)
-            wanted = ["it is not tried again by itself"] if number == 2 else []
+            wanted = ["not_tried_again"] if number == 2 else []
             assert await alarms(journal, session) == wanted
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -51,13 +52,13 @@ async def test_silence_after_a_tool_s_result_rings_and_then_the_turn_is_interrup
         await deck.pass_time(2)
         assert await deck.alarms(session) == [("silent_after_tool", "")]
         shown = (await deck.hub.session(session)).account.alarms["silent_after_tool"]
-        assert "601 s" in shown.text
+        assert shown.coded == CodedText(code=TextCode.SILENT_AFTER_TOOL, seconds=601)
         await deck.pass_time(600)
         view = await deck.until(session, lambda view: view.state is SessionState.IDLE)
         assert view.turns == 1
         assert await deck.alarms(session) == [
             ("silent_after_tool", ""),
-            ("silent_after_tool", "the turn was interrupted"),
+            ("silent_after_tool", AlarmAct.TURN_INTERRUPTED),
         ]
 
 
@@ -70,7 +71,7 @@ async def test_a_cli_that_does_not_even_take_an_interrupt_is_ended_and_can_be_re
         for _ in range(3):
             await deck.pass_time(601)
         view = await deck.until(session, lambda view: view.state is SessionState.ENDED)
-        assert [action for _, action in await deck.alarms(session)][-1].startswith("the CLI was en")
+        assert [act for _, act in await deck.alarms(session)][-1] == AlarmAct.RUN_ENDED
         assert "silent_after_tool" in view.account.alarms  # shown until the next run begins
         await deck.hub.submit(ResumeSession(session=session))
         assert (await deck.hub.session(session)).account.alarms == {}
@@ -130,7 +131,7 @@ async def test_a_permission_that_was_answered_without_a_reaction_is_answered_aga
         await deck.pass_time(59)
         assert await deck.alarms(session) == []
         await deck.pass_time(2)
-        assert await deck.alarms(session) == [("no_reaction", "the answer was sent again")]
+        assert await deck.alarms(session) == [("no_reaction", AlarmAct.ANSWER_REPEATED)]
         await deck.until(session, lambda view: view.turns == 1)
 
 
@@ -139,7 +140,8 @@ async def test_a_cli_that_closed_its_output_is_ended_and_that_is_told(tmp_path: 
         session = await deck.new([*BEGIN, fake.CloseOutput(), fake.Hang()])
         view = await deck.until(session, lambda view: view.state is SessionState.ENDED)
         assert [alarm for alarm, _ in await deck.alarms(session)] == ["output_closed"]
-        assert "closed its output" in view.account.alarms["output_closed"].text
+        coded = view.account.alarms["output_closed"].coded
+        assert coded == CodedText(code=TextCode.RUNS_WITHOUT_OUTPUT)
 
 
 async def test_a_cli_that_does_not_leave_when_told_to_is_ended_and_that_is_told(
@@ -195,7 +197,9 @@ async def test_a_crash_loop_ends_after_a_few_tries_over_a_restart_of_the_hub_too
         await deck.until(session, lambda view: view.account.crashes == 3)
         await deck.pass_time(21)
         view = await deck.until(session, lambda view: "crash_loop" in view.account.alarms)
-        assert "4 times in a row" in view.account.alarms["crash_loop"].text
+        coded = view.account.alarms["crash_loop"].coded
+        assert coded is not None
+        assert (coded.code, coded.count) == (TextCode.CRASH_LOOP, 4)
         await deck.pass_time(3600)
         started = [e for e in await deck.events(session) if isinstance(e, RunStarting)]
         assert len(started) == 4

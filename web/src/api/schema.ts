@@ -1897,17 +1897,23 @@ export interface components {
         };
         /**
          * AlarmShape
-         * @description A problem with a run; `action` is what the hub did about it.
+         * @description A problem with a run; `act` is what the hub did about it.
+         *
+         *     `text` and `action` are the same in words.
          */
         AlarmShape: {
             alarm: string;
             text: string;
             action: string;
             at: number;
+            coded: components["schemas"]["CodedText"] | null;
+            act: string;
         };
         /**
          * Alarmed
-         * @description Something is wrong with the run; `action` is what the hub did about it.
+         * @description Something is wrong with the run: `coded` says what, and `act` what the hub did about it.
+         *
+         *     `text` and `action` are the sentences of an older hub; else they are empty.
          */
         Alarmed: {
             /** @constant */
@@ -1916,6 +1922,10 @@ export interface components {
             text: string;
             /** @default  */
             action?: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
+            /** @default  */
+            act?: string;
         };
         /**
          * AllowAnswer
@@ -2042,13 +2052,15 @@ export interface components {
         };
         /**
          * AskWithdrawn
-         * @description The question was withdrawn.
+         * @description The question was withdrawn, for the reason `coded`; `reason` is that of an older hub.
          */
         AskWithdrawn: {
             /** @constant */
             kind: "ask.withdrawn";
             ask: string;
             reason: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
         };
         /**
          * Bad
@@ -2357,6 +2369,46 @@ export interface components {
             sessions?: components["schemas"]["CliSessionOnDisk"][];
             /** @default false */
             more?: boolean;
+        };
+        /**
+         * CodedText
+         * @description A code, and the parameters that it has. A code that is not known here is kept.
+         */
+        CodedText: {
+            code: string;
+            /** @default  */
+            name?: string;
+            /** @default  */
+            other?: string;
+            names?: string[];
+            /** @default  */
+            path?: string;
+            /** @default  */
+            commit?: string;
+            /** @default  */
+            ref?: string;
+            /** @default  */
+            url?: string;
+            /** @default 0 */
+            count?: number;
+            /** @default 0 */
+            most?: number;
+            /** @default 0 */
+            seconds?: number;
+            /** @default null */
+            until?: number | null;
+            /** @default null */
+            exit_code?: number | null;
+            /** @default null */
+            signal?: number | null;
+            /** @default null */
+            close_code?: number | null;
+            /** @default null */
+            pid?: number | null;
+            /** @default  */
+            detail?: string;
+            /** @default null */
+            more?: components["schemas"]["CodedText"] | null;
         };
         /**
          * CommitBody
@@ -2728,7 +2780,9 @@ export interface components {
         };
         /**
          * FolderChanged
-         * @description A person has changed the session's folder or published its work; `text` is for people.
+         * @description A person has changed the session's folder or published its work.
+         *
+         *     `text` is that of an older runner or hub.
          */
         FolderChanged: {
             /** @constant */
@@ -2737,6 +2791,8 @@ export interface components {
             by: string;
             /** @default  */
             text?: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
             paths?: string[];
             /** @default null */
             commit?: string | null;
@@ -2747,10 +2803,12 @@ export interface components {
         };
         /**
          * FolderDone
-         * @description What was done to a working folder, in words for a person too.
+         * @description What was done to a working folder; `text` is the same as `coded`, in words.
          */
         FolderDone: {
             text: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
             paths?: string[];
             /** @default null */
             commit?: string | null;
@@ -3157,13 +3215,17 @@ export interface components {
         };
         /**
          * LinkLost
-         * @description The machine cannot be reached. The CLI may still be working.
+         * @description The machine cannot be reached, for the reason `coded`. The CLI may still be working.
+         *
+         *     `reason` is the sentence of an older hub; else it is empty.
          */
         LinkLost: {
             /** @constant */
             kind: "run.link_lost";
             run: string;
             reason: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
         };
         /**
          * Live
@@ -3632,6 +3694,8 @@ export interface components {
             kind: "noted";
             level: string;
             text: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
             /** @default  */
             by?: string;
             /** @default  */
@@ -4394,13 +4458,17 @@ export interface components {
         };
         /**
          * RunEnded
-         * @description The CLI has ended, or never started; `reason` is a sentence for a person.
+         * @description The CLI has ended, or never started; `coded` says why.
+         *
+         *     `reason` is the machine's message, or the sentence of an older hub; else it is empty.
          */
         RunEnded: {
             /** @constant */
             kind: "run.ended";
             run: string;
             reason: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
             /** @default false */
             clean?: boolean;
             /** @default null */
@@ -4869,6 +4937,7 @@ export interface components {
             /** @enum {unknown} */
             state: "starting" | "idle" | "working" | "waiting" | "compacting" | "retrying" | "rate_limited" | "disconnected" | "ended";
             detail: string;
+            coded: components["schemas"]["CodedText"] | null;
             since: number;
             last_turn: components["schemas"]["LastTurn"] | null;
             spec: components["schemas"]["SessionSpec"];
@@ -5051,13 +5120,15 @@ export interface components {
         };
         /**
          * Settled
-         * @description What became of a worktree, in words for a person too.
+         * @description What became of a worktree; `text` is the same as `coded`, in words.
          */
         Settled: {
             /** @enum {unknown} */
             action: "merge" | "keep" | "discard";
             branch: string;
             text: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
             /** @default null */
             into?: string | null;
             /** @default null */
@@ -5155,7 +5226,7 @@ export interface components {
         };
         /**
          * StateChanged
-         * @description The CLI has another state; `detail` is a few words for a person.
+         * @description The CLI has another state; `coded` says more about it. `detail` is that of an older hub.
          */
         StateChanged: {
             /** @constant */
@@ -5164,6 +5235,8 @@ export interface components {
             state: "starting" | "idle" | "working" | "waiting" | "compacting" | "retrying" | "rate_limited" | "disconnected" | "ended";
             /** @default  */
             detail?: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
         };
         /**
          * StopSession
@@ -5562,7 +5635,7 @@ export interface components {
         };
         /**
          * WorktreeSettled
-         * @description The worktree was merged, kept or discarded; `text` is for people.
+         * @description The worktree was merged, kept or discarded. `text` is that of an older runner or hub.
          */
         WorktreeSettled: {
             /** @constant */
@@ -5572,6 +5645,8 @@ export interface components {
             by: string;
             /** @default  */
             text?: string;
+            /** @default null */
+            coded?: components["schemas"]["CodedText"] | null;
             /** @default null */
             commit?: string | null;
             /** @default null */

@@ -5,6 +5,8 @@ import type { components } from "./schema";
 type Schemas = components["schemas"];
 
 export type Session = Schemas["SessionShape"];
+/** What the hub tells as a code with parameters. */
+export type Coded = Schemas["CodedText"];
 export type SessionState = Session["state"];
 export type Spec = Schemas["SessionSpec"];
 export type Stored = Schemas["EventShape"];

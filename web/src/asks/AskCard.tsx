@@ -16,7 +16,6 @@ import {
 import type { Answer, AskOpened } from "../api/types";
 import { useRelativePath } from "../session/relativePath";
 import { isObject, text } from "../state/contentBlocks";
-import { RUN_ENDED } from "../state/entries";
 import { lookup } from "../state/lookup";
 import { store, useAppState } from "../state/store";
 import type { Settled } from "../state/story";
@@ -72,7 +71,7 @@ export const AskCard = memo(function AskCard(props: {
   const mayAnswer = useAppState((state) => state.me?.rights.includes("steer") ?? true);
   const now = useNow();
   const settled: Settled | undefined =
-    props.settled ?? (outcome !== undefined && !open ? { how: outcome } : undefined);
+    props.settled ?? (outcome !== undefined && !open ? outcome : undefined);
   if (settled && !mayAnswerLate(settled)) {
     return (
       <Card opened={opened} state="settled">
@@ -213,11 +212,11 @@ function Form(props: FormProps) {
 
 /** A question whose agent is gone can still be answered: the session is resumed with the answer. */
 function mayAnswerLate(settled: Settled): boolean {
-  return settled.how === RUN_ENDED;
+  return settled.how === "run_ended";
 }
 
-function settledText({ how, by, allowed, waited, answer }: Settled): string {
-  if (by === undefined) return `${how[0]?.toUpperCase() ?? ""}${how.slice(1)}.`;
+function settledText({ how, why, by, allowed, waited, answer }: Settled): string {
+  if (by === undefined) return why ? words.sentence(why) : words.settled[how];
   const given = isObject(answer) ? answer : {};
   const edited = given.input !== undefined && given.input !== null;
   const word =

@@ -1,5 +1,6 @@
 import { useCallback, useState } from "react";
 import { get, post, sessionPath } from "../api/http";
+import { textOf } from "../state/coded";
 import { text } from "../text";
 import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
@@ -42,7 +43,7 @@ export function CommitDialog(props: {
         message,
         all_files: all,
       });
-      props.onDone(done.text);
+      props.onDone(textOf(done.coded, done.text));
       props.onClose();
     });
   const ready = message.trim() !== "" && !action.busy;

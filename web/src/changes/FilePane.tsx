@@ -1,6 +1,7 @@
 import { ArrowLeft, ArrowRight, Eye, List, SquareArrowOutUpRight, Undo2 } from "lucide-react";
 import { useCallback, useState } from "react";
 import { post, sessionPath } from "../api/http";
+import { textOf } from "../state/coded";
 import { text } from "../text";
 import { Confirm } from "../ui/Confirm";
 import { css } from "../ui/css";
@@ -60,7 +61,7 @@ export function FilePane(props: Props) {
         blocks: block ? [block] : [],
       });
       diff.reload();
-      props.onChanged(done.text);
+      props.onChanged(textOf(done.coded, done.text));
     });
   const link = editorLink(editor(), `${props.top}/${file.path}`);
   const deleted = file.status === "deleted";

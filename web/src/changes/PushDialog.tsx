@@ -1,5 +1,6 @@
 import { useCallback, useState } from "react";
 import { get, post, sessionPath } from "../api/http";
+import { textOf } from "../state/coded";
 import { text } from "../text";
 import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
@@ -31,7 +32,7 @@ export function PushDialog(props: {
       const body = { url: value?.url ?? "", commit: value?.commit ?? "" };
       const pushed = await post<FolderDone>(sessionPath(session, "/push"), body);
       setDone(pushed);
-      props.onDone(pushed.text);
+      props.onDone(textOf(pushed.coded, pushed.text));
       remote.reload();
     });
   const opened = done?.url?.startsWith("https://") && done.url !== value?.url ? done.url : "";
@@ -61,7 +62,7 @@ export function PushDialog(props: {
           </div>
           {done && (
             <p role="status" className={css.note.note} data-tone="good">
-              <Marked text={done.text} />{" "}
+              <Marked text={textOf(done.coded, done.text)} />{" "}
               {opened && (
                 <a href={opened} target="_blank" rel="noreferrer">
                   {words.prShow}
@@ -80,7 +81,7 @@ export function PushDialog(props: {
                   const path = sessionPath(session, "/pull-request");
                   const made = await post<FolderDone>(path, body);
                   setDone(made);
-                  props.onDone(made.text);
+                  props.onDone(textOf(made.coded, made.text));
                 })
               }
             />

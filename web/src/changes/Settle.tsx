@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { post, sessionPath } from "../api/http";
+import { textOf } from "../state/coded";
 import { text } from "../text";
 import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
@@ -27,14 +28,14 @@ export function Settle(props: {
   const preview = (chosen: Action): void =>
     void action.run(async () => {
       const would = await post<TreeSettled>(path, { action: chosen, dry_run: true });
-      setAsked({ action: chosen, text: would.text });
+      setAsked({ action: chosen, text: textOf(would.coded, would.text) });
     });
   const settle = (chosen: Action): void =>
     void action.run(async () => {
       const said = chosen === "merge" && message.trim() ? { message } : {};
       const done = await post<TreeSettled>(path, { action: chosen, ...said });
       setAsked(undefined);
-      props.onDone(done.text, done.removed ?? false);
+      props.onDone(textOf(done.coded, done.text), done.removed ?? false);
     });
   const needsMessage = asked?.action === "merge" && props.uncommitted > 0;
   return (

@@ -20,6 +20,7 @@ import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
 import { askTitle } from "../asks/request";
 import { ForkDialog, forksOf } from "../rewind/ForkDialog";
+import { detailOf } from "../state/coded";
 import { doingOf } from "../state/doing";
 import { nameOf } from "../state/sessions";
 import { store, useAppState, useRights } from "../state/store";
@@ -81,7 +82,7 @@ export function SessionHeader(props: {
   const ask = useAppState((state) => [...state.asks.values()].find((one) => one.session === id));
   // The hub names a question by its tool; its own words say more.
   const hint = doingOf(props.session, false).hint ?? "";
-  const detail = ask ? askTitle(ask.opened) : props.session.detail || hint;
+  const detail = ask ? askTitle(ask.opened) : detailOf(props.session) || hint;
   const rename = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const name = String(new FormData(event.currentTarget).get("name") ?? "").trim();

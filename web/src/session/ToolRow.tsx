@@ -4,7 +4,6 @@ import { AgentDescription, Members } from "../asks/CallContent";
 import { contentOf } from "../asks/callContent";
 import { Markdown } from "../markdown/Markdown";
 import { imagesOf, isObject, plainText, text as textIn } from "../state/contentBlocks";
-import { RUN_ENDED } from "../state/entries";
 import { lastLines, longOutput } from "../state/longOutput";
 import { lookup } from "../state/lookup";
 import type { AskEntry, Entry, Task, ToolEntry } from "../state/story";
@@ -53,7 +52,7 @@ export const ToolRow = memo(function ToolRow(props: ToolProps) {
   const kind = kindOf(entry.name);
   const thread = props.threads.get(entry.id);
   const [chosen, setChosen] = useState<boolean>();
-  const waits = ask !== undefined && (!ask.settled || ask.settled.how === RUN_ENDED);
+  const waits = ask !== undefined && (!ask.settled || ask.settled.how === "run_ended");
   const open = chosen ?? ((props.found || OPEN_BY_ITSELF.has(kind)) && !waits);
   const title = useRelativePath(titleOf(entry.name, entry.input));
   const state = stateOf(entry, waits);

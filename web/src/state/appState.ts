@@ -1,7 +1,9 @@
 // All that the page knows. Each member belongs to one part of the store, which alone changes it.
+
 import type { Connection } from "../api/stream";
 import type { Ask, Me } from "../api/types";
 import { loadUnsent, type UnsentPrompts } from "./drafts";
+import type { Settled } from "./entries";
 import { loadReadMarks, type ReadMarks } from "./readMarks";
 import { NO_SESSIONS, type Sessions } from "./sessions";
 import type { Story } from "./story";
@@ -43,7 +45,7 @@ export interface AppState {
   /** Whether the sessions have been listed at least once. */
   listed: boolean;
   asks: ReadonlyMap<string, Ask>;
-  settled: ReadonlyMap<string, string>;
+  settled: ReadonlyMap<string, Settled>;
   sending: ReadonlyMap<string, Sending>;
   open: ReadonlyMap<string, OpenSession>;
   read: ReadMarks;

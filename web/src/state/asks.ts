@@ -3,9 +3,9 @@
 import { ApiError, errorText, get } from "../api/http";
 import type { Stream } from "../api/stream";
 import type { Answer, Ask, Stored } from "../api/types";
-import { text } from "../text";
 import type { AppState, Sending } from "./appState";
-import { RUN_ENDED } from "./entries";
+import { textOf } from "./coded";
+import type { Settled } from "./entries";
 import { type Slice, withEntry, withoutEntry } from "./observable";
 
 const keyOf = (ask: string): string => `answer:${ask}`;
@@ -83,7 +83,7 @@ export class Asks {
 
   receive(events: readonly Stored[]): void {
     let { asks, settled, sending } = this.state.get();
-    const settle = (ask: string, how: string): void => {
+    const settle = (ask: string, how: Settled): void => {
       this.drop(ask);
       asks = withoutEntry(asks, ask);
       sending = withoutEntry(sending, ask);
@@ -93,12 +93,12 @@ export class Asks {
       if (event.kind === "ask.opened") {
         asks = withEntry(asks, event.ask, { session, seq, at, opened: event });
       } else if (event.kind === "ask.answered") {
-        settle(event.ask, settledBy(event.allowed, event.by));
+        settle(event.ask, { how: "answered", by: event.by, allowed: event.allowed });
       } else if (event.kind === "ask.withdrawn") {
-        settle(event.ask, event.reason);
+        settle(event.ask, { how: "withdrawn", why: textOf(event.coded, event.reason) });
       } else if (event.kind === "run.ended") {
         for (const ask of asks.values()) {
-          if (ask.opened.run === event.run) settle(ask.opened.ask, RUN_ENDED);
+          if (ask.opened.run === event.run) settle(ask.opened.ask, { how: "run_ended" });
         }
       }
     }
@@ -122,9 +122,4 @@ export class Asks {
   private setSending(ask: string, sending: Sending): void {
     this.state.set({ sending: withEntry(this.state.get().sending, ask, sending) });
   }
-}
-
-function settledBy(allowed: boolean, by: string): string {
-  const { verdicts, verdictBy } = text.story;
-  return verdictBy(verdicts[allowed ? "allow" : "deny"] ?? "", by);
 }

@@ -1,7 +1,6 @@
 // The entries of a story: what a person reads, one after the other.
 
 import type { AskOpened, HubEvent } from "../api/types";
-import { text } from "../text";
 import type { JsonObject } from "./contentBlocks";
 
 export interface Base {
@@ -90,17 +89,19 @@ export interface TurnEntry extends Base {
   tokens: number;
   text: string;
 }
-/** How a question was settled; `waited` is in ms, `answer` is what was submitted. */
+/**
+ * How a question was settled; `waited` is in ms, `answer` is what was submitted. One whose run has
+ * ended (`run_ended`) can be answered until another run starts (`never_answered`).
+ */
 export interface Settled {
-  how: string;
+  how: "answered" | "withdrawn" | "run_ended" | "never_answered";
+  /** Why it was withdrawn, in words. */
+  why?: string;
   by?: string;
   allowed?: boolean;
   answer?: unknown;
   waited?: number;
 }
-/** How a question is settled whose run has ended: it can be answered until another run starts. */
-export const RUN_ENDED = text.story.notes.agentEnded;
-
 /** Whether the end of a run leaves it unanswered: a stopped agent withdraws its last question first. */
 export function isUnanswered({ opened, settled }: AskEntry, last: boolean): boolean {
   return !settled || (last && settled.by === undefined && opened.ask_kind !== "tool");

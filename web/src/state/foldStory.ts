@@ -13,6 +13,7 @@ import {
   taskOf,
   wakeUpOf,
 } from "./cliLines";
+import { alarmText, endText, textOf } from "./coded";
 import {
   blocksOf,
   documentsOf,
@@ -23,7 +24,7 @@ import {
   plainText,
   text,
 } from "./contentBlocks";
-import { isUnanswered, type NoteEntry, RUN_ENDED, type ToolEntry } from "./entries";
+import { isUnanswered, type NoteEntry, type ToolEntry } from "./entries";
 import type { Story } from "./story";
 import { StoryDraft } from "./storyDraft";
 
@@ -103,7 +104,10 @@ export class StoryFold {
           answer: event.answer,
         });
       case "ask.withdrawn":
-        return this.draft.settle(event.ask, { how: event.reason });
+        return this.draft.settle(event.ask, {
+          how: "withdrawn",
+          why: textOf(event.coded, event.reason),
+        });
       case "decided":
         return this.decided(event);
       case "sandbox.refused":
@@ -137,14 +141,11 @@ export class StoryFold {
         return this.draft.note("warn", told.peer(who, event.text ?? ""));
       }
       case "alarm":
-        return this.draft.note("bad", event.action ? `${event.text} ${event.action}` : event.text);
+        return this.draft.note("bad", alarmText(event));
       case "alarm.ended":
         return this.draft.note("good", words.story.notes.responds);
       case "run.started":
-        this.draft.closeAsks(
-          (ask) => ask.settled?.how === RUN_ENDED,
-          words.story.notes.neverAnswered,
-        );
+        this.draft.closeAsks((ask) => ask.settled?.how === "run_ended", "never_answered");
         this.draft.noTurn();
         return this.draft.mark(words.story.notes.started(event.version ?? ""));
       case "run.cli_session":
@@ -152,16 +153,19 @@ export class StoryFold {
       case "run.ended":
         this.draft.closeAsks(
           (ask, last) => ask.opened.run === event.run && isUnanswered(ask, last),
-          RUN_ENDED,
+          "run_ended",
         );
         this.draft.interruptTools();
         this.draft.noTurn();
         return this.draft.note(
           event.clean ? "plain" : "warn",
-          words.story.notes.ended(event.reason),
+          words.story.notes.ended(endText(event)),
         );
       case "run.link_lost":
-        return this.draft.note("warn", words.story.notes.linkLost(event.reason));
+        return this.draft.note(
+          "warn",
+          words.story.notes.linkLost(textOf(event.coded, event.reason)),
+        );
       case "run.link_found":
         return this.draft.note(
           event.lost ? "bad" : "good",
@@ -170,10 +174,14 @@ export class StoryFold {
       case "worktree.settled":
         return this.draft.note(
           "plain",
-          event.text || words.story.notes.worktree(event.branch, event.action, event.by),
+          textOf(event.coded, event.text ?? "") ||
+            words.story.notes.worktree(event.branch, event.action, event.by),
         );
       case "folder.changed":
-        return this.draft.note("plain", words.story.notes.doneBy(event.text ?? "", event.by));
+        return this.draft.note(
+          "plain",
+          words.story.notes.doneBy(textOf(event.coded, event.text ?? ""), event.by),
+        );
       case "session.rewound": {
         const { rewoundFiles, rewoundConversation, rewoundBoth, rewound } = words.changes;
         const both = event.files && event.conversation;
@@ -185,7 +193,7 @@ export class StoryFold {
       case "noted":
         return this.draft.note(
           event.level === "error" ? "bad" : event.level === "warning" ? "warn" : "plain",
-          event.text,
+          textOf(event.coded, event.text),
         );
       default:
         return;

@@ -220,7 +220,7 @@ export class StoryDraft {
   }
 
   /** Close questions that cannot be answered any more, or only by resuming the session. */
-  closeAsks(fits: (ask: AskEntry, last: boolean) => boolean, how: string): void {
+  closeAsks(fits: (ask: AskEntry, last: boolean) => boolean, how: Settled["how"]): void {
     const prompt = this.story.entries.findLastIndex((entry) => entry.kind === "prompt");
     this.story.entries.forEach((entry, index) => {
       if (entry.kind === "ask" && fits(entry, index > prompt)) {

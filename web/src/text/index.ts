@@ -7,6 +7,7 @@
 import { app } from "./en/app";
 import { asks } from "./en/asks";
 import { changes } from "./en/changes";
+import { coded } from "./en/coded";
 import { common } from "./en/common";
 import { composer } from "./en/composer";
 import { inbox } from "./en/inbox";
@@ -31,6 +32,7 @@ export const text = {
   app,
   asks,
   changes,
+  coded,
   common,
   composer,
   inbox,

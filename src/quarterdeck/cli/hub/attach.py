@@ -35,6 +35,7 @@ from quarterdeck.cli.terminal.text import state_text
 from quarterdeck.client import Feed, HubRefused
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import AnswerAsk, Interrupt, SendPrompt
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.stream_frames import Live
@@ -233,7 +234,8 @@ class _Attached:
             case ev.AskAnswered(ask=ask, by=by, allowed=allowed):
                 answer = "allowed" if allowed else "denied"
                 self._close_question(ask, f"{answer} by {by}, elsewhere")
-            case ev.AskWithdrawn(ask=ask, reason=reason):
+            case ev.AskWithdrawn(ask=ask) as withdrawn:
+                reason = worded(withdrawn).reason
                 self._close_question(ask, f"the question was withdrawn: {reason}")
             case ev.RunEnded(run=run):
                 for opened in list(self._open.values()):

@@ -16,6 +16,7 @@ from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import call_text, moment, sandbox_text
 from quarterdeck.client import Feed
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.events import (
     AskAnswered,
     Decided,
@@ -120,7 +121,8 @@ def _audit_line(entry: EventShape) -> Text | None:
             times = f", {count} times" if count > 1 else ""
             line.append(f"  by sandbox  connection to {one_line(host, 200)}:{port}{times}")
             return line
-        case Noted(text=text, about=about):
+        case Noted(about=about) as noted:
+            text = worded(noted).text
             line.append(f"{one_line(about, 20) or 'access'}  {one_line(text, 300)}")
             return line
         case AskAnswered():

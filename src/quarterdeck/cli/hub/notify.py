@@ -23,6 +23,7 @@ import anyio
 from msgspec import Struct
 
 from quarterdeck.cli.terminal.text import plain
+from quarterdeck.protocol.coded_texts import end_text
 from quarterdeck.protocol.events import AskKind, AskOpened, Event, RunEnded, TurnEnded
 
 AWAY_SECONDS = 30.0
@@ -114,8 +115,8 @@ def message_for(event: Event) -> str | None:
             return f"the turn failed: {outcome}"
         case TurnEnded():
             return "the turn has ended"
-        case RunEnded(clean=False, reason=reason):
-            return f"the agent ended: {reason}"
+        case RunEnded(clean=False):
+            return f"the agent ended: {end_text(event)}"
         case _:
             return None
 

@@ -16,6 +16,7 @@ from anyio.abc import TaskGroup
 from msgspec import Raw
 
 from quarterdeck.client import Feed, HubRefused, calls
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.acp.backlog import Backlog
@@ -33,6 +34,7 @@ from quarterdeck.fronts.acp.v1.updates import (
     stop_reason,
 )
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.coded_texts import end_text
 from quarterdeck.protocol.commands import (
     Answer,
     AnswerAsk,
@@ -230,8 +232,8 @@ class OpenSession:
                 for id_ in ids:
                     if (prompt := self._prompts.get(id_)) is not None:
                         prompt.end(turn)
-            case ev.RunEnded(run=run, reason=reason):
-                await self._run_ended(run, reason)
+            case ev.RunEnded(run=run) as ended:
+                await self._run_ended(run, end_text(ended))
             case ev.SessionDeleted():
                 self._scope.cancel()
             case _:
@@ -243,7 +245,8 @@ class OpenSession:
                 prompt.end(RpcError(INTERNAL_ERROR, f"the agent has ended: {reason}"))
         for ask in list(self._asks.values()):
             if ask.opened.run == run:
-                gone = ev.AskWithdrawn(ask=ask.opened.ask, reason="its process has ended")
+                coded = CodedText(code=TextCode.RUN_ENDED)
+                gone = ev.AskWithdrawn(ask=ask.opened.ask, reason="", coded=coded)
                 await self._settled(gone)
 
     # --- prompts ---------------------------------------------------------------------------------

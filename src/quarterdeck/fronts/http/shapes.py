@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from quarterdeck.fronts.http.masking import masked_spec
+from quarterdeck.protocol.accounts import AlarmView
+from quarterdeck.protocol.coded_texts import act_text, coded_text
 from quarterdeck.protocol.modes import chosen_mode
 from quarterdeck.protocol.sandbox import NOT_RECORDED
 from quarterdeck.protocol.session_view import SessionView
@@ -16,6 +18,7 @@ def session_shape(view: SessionView, *, offers: bool = False) -> SessionShape:
         name=view.name,
         state=view.state,
         detail=view.detail,
+        coded=view.coded,
         since=view.since,
         last_turn=view.last_turn,
         spec=masked_spec(view.spec),
@@ -46,10 +49,7 @@ def session_shape(view: SessionView, *, offers: bool = False) -> SessionShape:
         run_usd=view.account.run_usd,
         run_tokens=view.account.run_tokens,
         budgets=tuple(view.account.budgets.values()),
-        alarms=tuple(
-            AlarmShape(alarm=name, text=alarm.text, action=alarm.action, at=alarm.at)
-            for name, alarm in view.account.alarms.items()
-        ),
+        alarms=tuple(_alarm(name, alarm) for name, alarm in view.account.alarms.items()),
         queued=len(view.queued),
         asks=len(view.asks),
         holds=HoldsShape(
@@ -62,4 +62,16 @@ def session_shape(view: SessionView, *, offers: bool = False) -> SessionShape:
             cut=view.holds.cut,
         ),
         offers=view.holds.offers if offers else None,
+    )
+
+
+def _alarm(name: str, alarm: AlarmView) -> AlarmShape:
+    coded = alarm.coded
+    return AlarmShape(
+        alarm=name,
+        text=alarm.text if coded is None else coded_text(coded),
+        action=alarm.action if coded is None else act_text(alarm.act),
+        at=alarm.at,
+        coded=coded,
+        act=alarm.act,
     )

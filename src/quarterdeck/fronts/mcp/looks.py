@@ -15,6 +15,7 @@ import msgspec
 from quarterdeck.domain.structs import Value
 from quarterdeck.history.story import Answer, Call, Notice, Outcome, Prompt, StoryFold
 from quarterdeck.hub.api import HubApi
+from quarterdeck.protocol.coded_texts import end_text
 from quarterdeck.protocol.events import TurnEnded
 from quarterdeck.protocol.machine_requests import Changes
 from quarterdeck.protocol.search import Hits, Search
@@ -85,7 +86,7 @@ def info_of(view: SessionView) -> SessionInfo:
         queued=len(view.queued),
         waits_for_person=bool(view.asks),
         started_by=view.by,
-        detail=one_line(view.ended.reason if view.ended and view.run is None else "", 500),
+        detail=one_line(end_text(view.ended) if view.ended and view.run is None else "", 500),
     )
 
 

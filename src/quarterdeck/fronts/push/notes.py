@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.push.subscriptions import PushKind
+from quarterdeck.protocol.coded_texts import end_text
 from quarterdeck.protocol.events import AskOpened, BudgetReached, Event, RunEnded, TurnEnded
 
 LONGEST_TITLE, LONGEST_BODY = 100, 200
@@ -45,8 +46,9 @@ def note_of(session: str, name: str, event: Event) -> tuple[PushKind, Note] | No
         case TurnEnded(outcome=outcome, problem=problem):
             tag = f"turn:{session}"
             return PushKind.FAILED, _note(session, f"{who} has failed", problem or outcome, tag)
-        case RunEnded(clean=False, reason=reason):
-            return PushKind.FAILED, _note(session, f"{who} has died", reason, f"run:{session}")
+        case RunEnded(clean=False):
+            tag = f"run:{session}"
+            return PushKind.FAILED, _note(session, f"{who} has died", end_text(event), tag)
         case BudgetReached(unit=unit, limit=limit):
             amount = f"{limit:g} US dollars" if unit == "usd" else f"{limit:g} tokens"
             body = f"The limit of {amount} is reached."

@@ -21,6 +21,7 @@ from quarterdeck.fronts.relay.errors import BadLine
 from quarterdeck.fronts.relay.inbound import AnswerLine, PromptLine, RequestLine
 from quarterdeck.fronts.relay.outbound import SessionLines
 from quarterdeck.hub.api import HubApi
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.commands import (
     AnswerAsk,
@@ -112,8 +113,8 @@ class FrontendCommands:
                 self._requests[ask] = request_id
             case AskAnswered(ask=ask, by=by):
                 self._settle(ask, f"already answered by {by}")
-            case AskWithdrawn(ask=ask, reason=reason):
-                self._settle(ask, f"it was withdrawn: {reason}")
+            case AskWithdrawn(ask=ask) as withdrawn:
+                self._settle(ask, f"it was withdrawn: {worded(withdrawn).reason}")
             case _:
                 pass
 

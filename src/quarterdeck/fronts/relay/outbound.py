@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
+from quarterdeck.protocol.coded_texts import end_text
 from quarterdeck.protocol.events import (
     AskAnswered,
     AskOpened,
@@ -163,7 +164,7 @@ class SessionLines:
                 self.running = False
                 if self._told_connected:
                     self._told_connected = False
-                    yield self._status(DISCONNECTED, reason=event.reason)
+                    yield self._status(DISCONNECTED, reason=end_text(event))
             case SessionDeleted():
                 if self._told_connected:
                     self._told_connected = False

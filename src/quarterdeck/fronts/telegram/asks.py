@@ -20,6 +20,7 @@ from quarterdeck.fronts.telegram.shown import Leaves, safe, safe_line, safe_star
 from quarterdeck.fronts.telegram.text import Part, bold, code, cut, joined, parts, plain, pre
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.events import AskKind, AskOpened
 from quarterdeck.wire.requests import CanUseTool, Elicitation, decode_request
 from quarterdeck.wire.tools import Question, parse_questions
@@ -361,7 +362,7 @@ def closed(opened: AskOpened, name: str, ended: ev.AskAnswered | ev.AskWithdrawn
 def verdict(ended: ev.AskAnswered | ev.AskWithdrawn) -> str:
     """How a question ended, and by whom."""
     if isinstance(ended, ev.AskWithdrawn):
-        return f"⌛ Withdrawn: {safe_line(ended.reason, 300)}"
+        return f"⌛ Withdrawn: {safe_line(worded(ended).reason, 300)}"
     by = safe_line(ended.by, 60)
     try:
         answer = _answers.decode(ended.answer)

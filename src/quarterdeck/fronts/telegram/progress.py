@@ -17,6 +17,7 @@ from quarterdeck.fronts.telegram.chats import Verbosity
 from quarterdeck.fronts.telegram.shown import Leaves, safe, safe_line
 from quarterdeck.fronts.telegram.text import Part, bold, code, joined
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.coded_texts import end_text, worded
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import EventShape
 from quarterdeck.wire.codec import from_cli
@@ -123,11 +124,11 @@ class SessionProgress:
                 action = self.turn.actions.get(call)
                 if action is not None:
                     action.state = "failed" if failed else "done"
-            case ev.StateChanged(state=state, detail=detail):
+            case ev.StateChanged(state=state) as changed:
                 if state is SessionState.WORKING:
                     self._begin(shape)
                 if self.turn is not None:
-                    self.turn.state, self.turn.detail = state, detail
+                    self.turn.state, self.turn.detail = state, worded(changed).detail
                     if state is SessionState.IDLE and not self.turn.visible:
                         self.turn = None  # only its state had changed
             case ev.Said(line=line) | ev.Recalled(line=line) if self.turn is not None:
@@ -139,8 +140,8 @@ class SessionProgress:
                 self.turn.asks = max(0, self.turn.asks - 1)
             case ev.TurnEnded() as ended:
                 return self._ended(shape, ended)
-            case ev.RunEnded(reason=reason) if self.turn is not None:
-                return self._cut_off(shape, reason)
+            case ev.RunEnded() as ended if self.turn is not None:
+                return self._cut_off(shape, end_text(ended))
             case _:
                 pass
         return None

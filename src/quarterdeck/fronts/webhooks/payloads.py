@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 
 from msgspec import Raw
 
+from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.webhooks.settings import WebhookEvent
 from quarterdeck.protocol import events
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.protocol.stored import Stored
@@ -78,6 +80,8 @@ class DiedData(Value):
     session: SessionPart
     run: str
     reason: str
+    code: str = ""
+    """The reason as a code; empty: `reason` is the message of a machine."""
     exit_code: int | None = None
     signal: int | None = None
 
@@ -89,6 +93,8 @@ class AlarmData(Value):
     alarm: str
     text: str
     action: str = ""
+    act: str = ""
+    """The action as a code."""
 
 
 class Payload(Value, tag_field="type"):
@@ -151,7 +157,7 @@ def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | No
     """The payload for an event; None where `event_of` returns None."""
     at = _time(stored.at)
     session = _session(view, link)
-    match stored.event:
+    match worded(stored.event):
         case events.AskOpened(ask=ask, ask_kind=kind, tool=tool, title=title, plan=plan):
             data = AskData(
                 session=session,
@@ -180,16 +186,18 @@ def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | No
                 session=session,
                 run=ended_run.run,
                 reason=_cut(ended_run.reason, LONGEST_TEXT),
+                code="" if ended_run.coded is None else ended_run.coded.code,
                 exit_code=ended_run.exit_code,
                 signal=ended_run.signal,
             )
             return AgentDied(timestamp=at, data=died)
-        case events.Alarmed(alarm=alarm, text=text, action=action):
+        case events.Alarmed(alarm=alarm, text=text, action=action, act=act):
             raised = AlarmData(
                 session=session,
                 alarm=_cut(alarm, LONGEST_WORD),
                 text=_cut(text, LONGEST_TEXT),
                 action=_cut(action, LONGEST_TEXT),
+                act=act,
             )
             return AlarmRaised(timestamp=at, data=raised)
         case _:
@@ -219,11 +227,16 @@ SAMPLES: dict[WebhookEvent, events.AnyEvent] = {
     ),
     WebhookEvent.AGENT_DIED: events.RunEnded(
         run="00000000000000000000000000",
-        reason="it was killed, by a person or for lack of memory (SIGKILL)",
+        reason="",
+        coded=CodedText(code=TextCode.PROCESS_ENDED),
+        exit_code=-9,
         signal=9,
     ),
     WebhookEvent.ALARM_RAISED: events.Alarmed(
-        alarm="silent", text="Nothing was received for 10 minutes.", action="interrupted"
+        alarm="no_result",
+        text="",
+        coded=CodedText(code=TextCode.NO_RESULT, seconds=1800),
+        act=AlarmAct.TURN_INTERRUPTED.value,
     ),
 }
 """A sample event of each kind, for people who set up a receiver, and for the documentation."""

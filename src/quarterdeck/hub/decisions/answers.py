@@ -31,6 +31,7 @@ from quarterdeck.hub.run_state import RunState
 from quarterdeck.journal.base import AskRecord
 from quarterdeck.policy.grants import Grant
 from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import Outcome
 from quarterdeck.protocol.events import (
     AskAnswered,
@@ -95,7 +96,8 @@ def _late_question(
     match record.settled.event if record.settled else None:
         case AskAnswered(by=by):
             raise Conflict("already_answered", f"already answered by {by}")
-        case AskWithdrawn(reason=reason) if state.run is not None:
+        case AskWithdrawn() as withdrawn if state.run is not None:
+            reason = worded(withdrawn).reason
             raise Conflict("withdrawn", f"the question was withdrawn: {reason}")
         case _ if state.run is not None:
             raise Conflict("not_open", "the question went away with its process")

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.hub.decisions.base import Facts
 from quarterdeck.hub.lines import ReadLine
@@ -25,6 +26,7 @@ from quarterdeck.protocol.events import (
     AskOpened,
     BudgetReached,
     Event,
+    Noted,
     RunStarting,
     SessionCreated,
     TurnEnded,
@@ -90,7 +92,7 @@ class LinkBroken(Value):
     """The machine of a run cannot be reached."""
 
     run: str
-    reason: str
+    why: CodedText
 
 
 class LinkBack(Value):
@@ -110,7 +112,7 @@ class StartFailed(Value):
     """The machine cannot start the process of a run."""
 
     run: str
-    reason: str
+    why: CodedText
     written: tuple[str, ...] = ()
 
 
@@ -187,7 +189,7 @@ class Move(Value):
     machine: str
     away: str
     spec: SessionSpec
-    notes: tuple[str, ...] = ()
+    notes: tuple[Noted, ...] = ()
     here: bool = True
 
 

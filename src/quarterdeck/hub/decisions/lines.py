@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub import holdings
 from quarterdeck.hub.decisions.base import Decision, Known, State, Steps, sent
@@ -155,10 +156,10 @@ def translated(
 ) -> Steps:
     """What an event of the protocol means to us. Turns that have ended are added to `turns`."""
     match event:
-        case Withdrawn(request_id=request_id, reason=reason):
+        case Withdrawn(request_id=request_id, code=code):
             ask = run.asks.ask_of(request_id)
             if ask is not None:
-                yield AskWithdrawn(ask=ask, reason=reason)
+                yield AskWithdrawn(ask=ask, reason="", coded=CodedText(code=code))
         case WireTaken() | WireEnded():
             found = run.turns.translate(event, tool_calls, run.status.problem)
             if turns is not None and isinstance(found, TurnEnded):

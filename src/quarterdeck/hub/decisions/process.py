@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.decisions.base import (
     NOTHING,
@@ -44,6 +45,7 @@ from quarterdeck.hub.effects import (
 from quarterdeck.hub.run_state import RunState
 from quarterdeck.hub.sandbox_hints import refused_host
 from quarterdeck.hub.supervision import crashes
+from quarterdeck.protocol.coded_texts import end_text
 from quarterdeck.protocol.events import (
     CliSession,
     Event,
@@ -110,8 +112,8 @@ def decide_not_greeted(state: State, late: NotGreeted, facts: Facts) -> Decision
     run = state.run_of(late.run)
     if run is None or run.greeted:
         return NOTHING
-    text = f"the CLI has not answered within {late.seconds:g} s, and is ended"
-    yield Noted(level="error", text=text)
+    coded = CodedText(code=TextCode.NOT_GREETED, seconds=late.seconds)
+    yield Noted(level="error", text="", coded=coded)
     return Done(effects=(StopProcess(force=True),))
 
 
@@ -119,7 +121,7 @@ def decide_start_failed(state: State, failed: StartFailed, facts: Facts) -> Deci
     """Its machine cannot start it."""
     del facts
     if state.view.run == failed.run:
-        yield RunEnded(run=failed.run, reason=failed.reason, written=failed.written)
+        yield RunEnded(run=failed.run, reason="", coded=failed.why, written=failed.written)
     return NOTHING
 
 
@@ -165,7 +167,7 @@ def decide_link_broken(state: State, lost: LinkBroken, facts: Facts) -> Decision
     """Its machine cannot be reached."""
     run = state.run_of(lost.run)
     if run is not None:
-        yield LinkLost(run=run.run, reason=lost.reason)
+        yield LinkLost(run=run.run, reason="", coded=lost.why)
         yield from status_changes(run, facts.now)
     return NOTHING
 
@@ -247,7 +249,8 @@ def decide_ended(state: State, ended: Ended, facts: EndFacts) -> Decision[Done]:
             return Done(effects=(ReadTranscript(run=run.run, end=end, wanted=wanted),))
     over = RunEnded(
         run=run.run,
-        reason=end.reason,
+        reason=end.reason if end.coded is None else "",
+        coded=end.coded,
         clean=end.clean,
         exit_code=end.exit_code,
         signal=end.signal,
@@ -256,7 +259,7 @@ def decide_ended(state: State, ended: Ended, facts: EndFacts) -> Decision[Done]:
         cut_off=run.busy,
         written=run.gate.written,
     )
-    endings = yield from _close(run, end.reason, facts.now)
+    endings = yield from _close(run, over, facts.now)
     empty = crashes.nothing_to_resume(view, over, run.watch)
     if not empty:
         yield from _at_end(state, run, over, facts)
@@ -274,7 +277,7 @@ def decide_move(state: State, move: Move, facts: EndFacts) -> Decision[Done]:
     """The run that there is is given up, and another begins elsewhere, in one append."""
     view, run = state.view, state.run
     origin = Origin(cli_session=view.cli_session)
-    changes: list[Event] = [Noted(level="info", text=text) for text in move.notes]
+    changes: list[Event] = list(move.notes)
     if move.spec != view.spec:
         changes.insert(0, SpecChanged(spec=move.spec, by=move.by))
     switched = () if run is None else tuple(run.switches.ended(run.spec))
@@ -284,10 +287,10 @@ def decide_move(state: State, move: Move, facts: EndFacts) -> Decision[Done]:
     effects: tuple[Effect, ...] = ()
     written = facts.written
     if run is not None:
-        reason = f"Its machine {move.away!r} is away. It is resumed on {move.machine!r}."
+        moved = CodedText(code=TextCode.MOVED_AWAY, name=move.away, other=move.machine)
         written = run.gate.written
-        over = RunEnded(run=run.run, reason=reason, cut_off=run.busy, written=written)
-        endings = yield from _close(run, reason, facts.now)
+        over = RunEnded(run=run.run, reason="", coded=moved, cut_off=run.busy, written=written)
+        endings = yield from _close(run, over, facts.now)
         yield from _at_end(state, run, over, facts)
         yield over
         effects = (Settle(endings=tuple(endings)),)
@@ -298,11 +301,11 @@ def decide_move(state: State, move: Move, facts: EndFacts) -> Decision[Done]:
     return Done(effects=effects)
 
 
-def _close(run: RunState, reason: str, at: int) -> Decision[list[tuple[str, Ending]]]:
+def _close(run: RunState, over: RunEnded, at: int) -> Decision[list[tuple[str, Ending]]]:
     """What was open ends with the process. Returns the requests of ours that end."""
     yield from run.switches.ended(run.spec)
     endings: list[tuple[str, Ending]] = []
-    for event in run.peer.open_requests(reason):
+    for event in run.peer.open_requests(end_text(over)):
         if isinstance(event, RequestEnded):
             endings.append((event.request_id, event.ending))
         else:
@@ -315,8 +318,8 @@ def _begin_afresh(state: State, run: RunState, over: RunEnded, facts: EndFacts) 
     try:
         check_machine(run.spec, state.session)
     except Conflict as error:
-        text = f"the new conversation does not begin yet: {error}"
-        yield Noted(level="warning", text=text)
+        coded = CodedText(code=TextCode.NO_NEW_CONVERSATION, detail=str(error))
+        yield Noted(level="warning", text="", coded=coded)
     else:
         yield from begin(state, facts, Origin(), written=over.written, spec=run.spec)
 

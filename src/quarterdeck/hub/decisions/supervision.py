@@ -6,6 +6,7 @@ them. The pure parts below are `supervision.meter`, `budgets`, `watchdog` and `c
 
 from __future__ import annotations
 
+from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.decisions.base import (
     NOTHING,
@@ -33,7 +34,7 @@ from quarterdeck.hub.decisions.starts import begin, check_machine, next_spec
 from quarterdeck.hub.run_state import BUDGET, RunState
 from quarterdeck.hub.supervision import crashes
 from quarterdeck.hub.supervision.budgets import news
-from quarterdeck.hub.supervision.watchdog import UNSTOPPABLE, Action
+from quarterdeck.hub.supervision.watchdog import UNSTOPPABLE
 from quarterdeck.protocol.events import Alarmed, AlarmEnded, BudgetFreed, BudgetReached, Noted
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Origin
@@ -102,8 +103,8 @@ def _tick_run(run: RunState, now: int) -> Decision[bool]:
 def _plans_and_turns(run: RunState, now: int) -> Steps:
     yield from open_plans(run, now - PLAN_MS, None, now)
     if run.lost_turn.is_over(now):
-        text = "the end of the turn was lost while the CLI was away; it is idle now"
-        yield Noted(level="warning", text=text)
+        lost = CodedText(code=TextCode.TURN_END_LOST)
+        yield Noted(level="warning", text="", coded=lost)
         yield run.turns.lost(run.peer.turns.taken, run.meter.tool_calls)
 
 
@@ -175,16 +176,17 @@ def decide_alive(state: State, check: CheckAlive, facts: AliveFacts) -> Decision
         now, facts.timeouts, view.account, in_turn=run.busy, asking=bool(view.asks)
     )
     for finding in findings:
-        if finding.action is Action.INTERRUPT:
+        if finding.act is AlarmAct.TURN_INTERRUPTED:
             yield from sent(run, run.peer.request_line(Interrupt())[1])
-        elif finding.action is Action.REPEAT and run.watch.unheeded is not None:
+        elif finding.act is AlarmAct.ANSWER_REPEATED and run.watch.unheeded is not None:
             yield from sent(run, run.peer.answered_line(run.watch.unheeded))
     for finding in findings:
-        yield Alarmed(alarm=finding.alarm, text=finding.text, action=finding.action.value)
+        yield Alarmed(alarm=finding.alarm, text="", coded=finding.coded, act=finding.act.value)
     return NOTHING
 
 
 def _unstoppable(view: SessionView, run: RunState) -> Steps:
     if run.busy and UNSTOPPABLE not in view.account.alarms:
-        text = "It was interrupted for its budget, and went on."
-        yield Alarmed(alarm=UNSTOPPABLE, text=text, action=Action.END.value)
+        coded = CodedText(code=TextCode.UNSTOPPABLE)
+        act = AlarmAct.RUN_ENDED.value
+        yield Alarmed(alarm=UNSTOPPABLE, text="", coded=coded, act=act)

@@ -11,9 +11,13 @@ begins instead.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.exits import RUNNER_KILLED
 from quarterdeck.hub.supervision.watchdog import NO_CONVERSATION, Watch
 from quarterdeck.journal.accounts import HEALTHY_MS
+from quarterdeck.protocol.coded_texts import end_of
 from quarterdeck.protocol.events import Alarmed, Noted, RunEnded
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionState
@@ -33,17 +37,16 @@ def alarms_at_end(view: SessionView, ended: RunEnded, *, answered: bool) -> list
     """What was wrong with the end of a run. The view is the one before it."""
     found: list[Alarmed] = []
     if ended.fault == OUTPUT_CLOSED:
-        text = "The CLI closed its output and went on running: nothing can be heard of it."
-        found.append(Alarmed(alarm=OUTPUT_CLOSED, text=text, action="the CLI was ended"))
+        coded = CodedText(code=TextCode.RUNS_WITHOUT_OUTPUT)
+        found.append(_alarm(OUTPUT_CLOSED, coded, AlarmAct.CLI_ENDED))
     elif ended.fault == NO_EXIT and view.cli_state is SessionState.IDLE:  # else its turn kept it
-        text = "The CLI did not end when its input ended."
-        found.append(Alarmed(alarm=NO_EXIT, text=text, action="the CLI was ended by signals"))
+        coded = CodedText(code=TextCode.INPUT_END_IGNORED)
+        found.append(_alarm(NO_EXIT, coded, AlarmAct.CLI_SIGNALLED))
     account = view.account
     known = EMPTY_RESUME in account.alarms
     idle = not account.run_turns and not view.unsent
     if account.resumed and account.up_since and not (answered or account.stopping or known or idle):
-        text = f"The conversation was resumed, and nothing came of it: {ended.reason}"
-        found.append(Alarmed(alarm=EMPTY_RESUME, text=text, action=_LEFT))
+        found.append(_empty_resume(detail=ended.reason, more=end_of(ended)))
     return found
 
 
@@ -54,8 +57,7 @@ def alarms_at_turn(view: SessionView, why: str, *, answered: bool) -> list[Alarm
         return []
     if _may_begin_afresh(view):
         return []  # its end tells
-    text = f"The conversation was resumed, and nothing came of it: {why}"
-    return [Alarmed(alarm=EMPTY_RESUME, text=text, action=_LEFT)]
+    return [_empty_resume(detail=why)]
 
 
 def loop_alarm(view: SessionView) -> Alarmed | None:
@@ -64,11 +66,8 @@ def loop_alarm(view: SessionView) -> Alarmed | None:
     ruled = view.spec.restart_rule == "crashes" or _died_with_work(view)
     if not ruled or crashes <= TRIES or CRASH_LOOP in view.account.alarms:
         return None
-    text = (
-        f"The CLI has crashed {crashes} times in a row, each time within "
-        f"{HEALTHY_MS // 1000} s of its start."
-    )
-    return Alarmed(alarm=CRASH_LOOP, text=text, action="it is not started again by itself")
+    coded = CodedText(code=TextCode.CRASH_LOOP, count=crashes, seconds=HEALTHY_MS // 1000)
+    return _alarm(CRASH_LOOP, coded, AlarmAct.NOT_STARTED_AGAIN)
 
 
 def restart_at(view: SessionView) -> int | None:
@@ -86,8 +85,10 @@ def restart_at(view: SessionView) -> int | None:
 
 def restart_note(view: SessionView) -> Noted:
     """What is written down when a session is resumed by itself."""
-    why = view.ended.reason if view.ended is not None else ""
-    return Noted(level="info", text=f"It is resumed automatically. {why}".strip())
+    why = CodedText(code=TextCode.RESUMED_AUTOMATICALLY)
+    if (ended := view.ended) is not None:
+        why = replace(why, detail=ended.reason, more=end_of(ended))
+    return Noted(level="info", text="", coded=why)
 
 
 def nothing_to_resume(view: SessionView, ended: RunEnded, watch: Watch) -> bool:
@@ -118,4 +119,10 @@ def _died_with_work(view: SessionView) -> bool:
     return bool(view.unsent) or ended.cut_off
 
 
-_LEFT = "it is not tried again by itself"
+def _empty_resume(detail: str, more: CodedText | None = None) -> Alarmed:
+    coded = CodedText(code=TextCode.EMPTY_RESUME, detail=detail, more=more)
+    return _alarm(EMPTY_RESUME, coded, AlarmAct.NOT_TRIED_AGAIN)
+
+
+def _alarm(alarm: str, coded: CodedText, act: AlarmAct) -> Alarmed:
+    return Alarmed(alarm=alarm, text="", coded=coded, act=act.value)

@@ -18,10 +18,9 @@ step; `crashes` checks the ends of runs.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from msgspec import field
 
+from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.structs import Mutable, Value
 from quarterdeck.protocol.accounts import Account
 from quarterdeck.protocol.events import AskOpened
@@ -92,21 +91,11 @@ class Timeouts(Value, forbid_unknown_fields=True):
     ended, each after as long again. Without it, alarms only ring."""
 
 
-class Action(StrEnum):
-    """What is to be done."""
-
-    RING = ""
-    REPEAT = "the answer was sent again"
-    INTERRUPT = "the turn was interrupted"
-    END = "the CLI was ended; the session can be resumed"
-    KILL = "the CLI was killed"
-
-
 _STEPS = {
-    SILENT_AFTER_TOOL: (Action.RING, Action.INTERRUPT, Action.END),
-    NO_REACTION: (Action.REPEAT, Action.INTERRUPT, Action.END),
-    NO_RESULT: (Action.RING, Action.INTERRUPT, Action.END),
-    NO_EXIT: (Action.KILL,),
+    SILENT_AFTER_TOOL: (AlarmAct.RING, AlarmAct.TURN_INTERRUPTED, AlarmAct.RUN_ENDED),
+    NO_REACTION: (AlarmAct.ANSWER_REPEATED, AlarmAct.TURN_INTERRUPTED, AlarmAct.RUN_ENDED),
+    NO_RESULT: (AlarmAct.RING, AlarmAct.TURN_INTERRUPTED, AlarmAct.RUN_ENDED),
+    NO_EXIT: (AlarmAct.RUN_KILLED,),
 }
 
 
@@ -114,8 +103,8 @@ class Finding(Value):
     """An alarm, and what is to be done about it now."""
 
     alarm: str
-    text: str
-    action: Action
+    coded: CodedText
+    act: AlarmAct
 
 
 class _Answer(Value):
@@ -250,15 +239,15 @@ class Watch(Mutable):
         """The next step of an alarm that is due: the first after `seconds`, then as long again."""
         steps = _STEPS[alarm]
         if not timeouts.recover and alarm in _OF_SILENCE:
-            steps = (Action.RING,)
+            steps = (AlarmAct.RING,)
         ringing = account.alarms.get(alarm)
         done = 0
         if ringing is not None and ringing.at >= since:
-            done = next((i + 1 for i, step in enumerate(steps) if step == ringing.action), 1)
+            done = next((i + 1 for i, step in enumerate(steps) if step == ringing.act), 1)
         if done >= len(steps) or now < since + (done + 1) * seconds * 1000:
             return []
-        silent = (now - since) // 1000
-        return [Finding(alarm=alarm, text=_TEXTS[alarm].format(silent), action=steps[done])]
+        coded = CodedText(code=_CODES[alarm], seconds=(now - since) // 1000)
+        return [Finding(alarm=alarm, coded=coded, act=steps[done])]
 
     def _receive_task(self, message: Message) -> None:
         match message:
@@ -277,9 +266,9 @@ class Watch(Mutable):
                 pass
 
 
-_TEXTS = {
-    SILENT_AFTER_TOOL: "A tool gave its result, and nothing has come for {} s.",
-    NO_REACTION: "A permission was answered, and the CLI has not reacted for {} s.",
-    NO_RESULT: "The turn goes on, and nothing has come for {} s.",
-    NO_EXIT: "It was told to end {} s ago, and still runs.",
+_CODES = {
+    SILENT_AFTER_TOOL: TextCode.SILENT_AFTER_TOOL,
+    NO_REACTION: TextCode.NO_REACTION,
+    NO_RESULT: TextCode.NO_RESULT,
+    NO_EXIT: TextCode.STILL_RUNS,
 }

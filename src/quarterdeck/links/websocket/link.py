@@ -18,10 +18,12 @@ from typing import Protocol
 
 import anyio
 
+from quarterdeck.domain.close_codes import describe_code
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.inbox import Inbox
-from quarterdeck.links.websocket.codes import CLOSED, REPLACED, describe_code
+from quarterdeck.links.websocket.codes import CLOSED, REPLACED
 from quarterdeck.links.websocket.outbox import Outbox, OutboxLink
 
 FIRST_SECONDS = 60.0  # a cold start of the CLI on a busy machine takes ten
@@ -122,7 +124,8 @@ class WebSocketLink(OutboxLink):
 
         A CLI that is not connected learns of it when it dials again (see `accept`).
         """
-        self.fail(LinkClosed("The link was closed.", close_code=CLOSED))
+        coded = CodedText(code=TextCode.LINK_CLOSED)
+        self.fail(LinkClosed("The link was closed.", close_code=CLOSED, coded=coded))
         connection, self._connection = self._connection, None
         if connection is not None:
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
@@ -228,12 +231,15 @@ class WebSocketLink(OutboxLink):
         if self._connection is None and self._over is None and self._remaining() == 0.0:
             if self._last_code is None:
                 happened = f"No CLI connected within {self._timeout:g} s."
+                code = TextCode.NO_CLI_CAME
             else:
+                code = TextCode.CLI_NOT_BACK
                 happened = (
                     f"The CLI did not reconnect within {self._timeout:g} s"
                     f" after {describe_code(self._last_code)}."
                 )
-            self.fail(LinkClosed(happened, close_code=self._last_code))
+            coded = CodedText(code=code, seconds=self._timeout, close_code=self._last_code)
+            self.fail(LinkClosed(happened, close_code=self._last_code, coded=coded))
 
     async def _wait_for_room(self) -> None:
         with anyio.move_on_after(self._remaining()):

@@ -108,11 +108,11 @@ async def test_a_link_shows_one_session_and_opens_nothing_else(
             assert (await guest.get("/shared/session", headers=bearer)).status_code in REFUSED
         assert (await owner.delete(f"/api/shares/{share['id']}")).status_code == 404
         log = (await owner.get(f"/api/audit?session={session}")).json()["events"]
-    texts = [each["event"]["text"] for each in log]
-    assert len(texts) == 3
-    assert "made the read-only link “for Bob” for 24 h" in texts[0]
-    assert "was opened from 127.0.0.1" in texts[1]
-    assert "revoked" in texts[2]
+    made, opened, revoked = [each["event"]["coded"] for each in log]
+    assert made["code"] == "share_made"
+    assert (made["other"], made["seconds"]) == ("for Bob", 24 * 3600)
+    assert (opened["code"], opened["detail"]) == ("share_opened", "127.0.0.1")
+    assert revoked["code"] == "share_revoked"
     assert secret not in caplog.text
 
 

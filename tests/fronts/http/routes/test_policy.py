@@ -98,8 +98,9 @@ async def test_an_owner_grants_for_a_time_and_revokes(hub: Front) -> None:
     assert [(each["event"]["by"], each["event"]["about"]) for each in log] == [
         ("the owner", "grant")
     ] * 2
-    assert log[1]["event"]["text"] == "the owner granted Bash(npm test:*) in /srv."
-    assert "took back Bash(npm test:*)" in log[0]["event"]["text"]
+    granted = {"code": "grant_made", "name": "the owner", "names": ["Bash(npm test:*)"]}
+    assert log[1]["event"]["coded"] == {**granted, "path": "/srv"}
+    assert log[0]["event"]["coded"]["code"] == "grant_revoked"
 
 
 @pytest.mark.process
@@ -122,7 +123,7 @@ async def test_an_owner_replaces_a_policy_and_who_has_an_old_one_is_told(
         assert "line 1" in wrong.json()["detail"]
         (entry,) = (await client.get("/api/audit", params={"before": 0})).json()["events"]
     assert (entry["event"]["by"], entry["event"]["about"]) == ("the owner", "policy")
-    assert made.json()["version"][:12] in entry["event"]["text"]
+    assert made.json()["version"][:12] == entry["event"]["coded"]["commit"]
     assert (tmp_path / "policy.toml").read_text() == DENY
 
 

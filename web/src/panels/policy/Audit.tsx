@@ -5,6 +5,7 @@ import { get } from "../../api/http";
 import type { components } from "../../api/schema";
 import type { EventOf, Stored } from "../../api/types";
 import { sandboxDetails, sandboxLabel } from "../../session/sandbox";
+import { textOf } from "../../state/coded";
 import { lookup } from "../../state/lookup";
 import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
@@ -247,7 +248,7 @@ function ChangeRow(props: { session: string; at: number; event: EventOf<"noted">
       </td>
       <td>{event.by}</td>
       <td>
-        <Marked text={event.text} />
+        <Marked text={textOf(event.coded, event.text)} />
       </td>
     </tr>
   );

@@ -73,6 +73,15 @@ export const asks = {
   sentSoon: "Your answer is about to be sent.",
   undo: "Undo",
   sendNow: "Send now",
+  /** The words of an older hub begin with a small letter, and have no full stop. */
+  sentence: (said: string) =>
+    `${said[0]?.toUpperCase() ?? ""}${said.slice(1)}${said.endsWith(".") ? "" : "."}`,
+  settled: {
+    answered: "Answered.",
+    withdrawn: "Withdrawn.",
+    run_ended: "The agent ended.",
+    never_answered: "Never answered.",
+  },
   settledBy: (word: string, edited: boolean, by: string, after: string) =>
     `${word}${edited ? " with changes" : ""} by ${by}${after ? ` after ${after}` : ""}.`,
   allowed: "Allowed",

@@ -107,8 +107,6 @@ export const story = {
     namedProcess: (name: string, process: string) => `${name}, ${process}`,
     peer: (who: string, said: string) => `Another Claude session (${who}) prompted: ${said}`,
     responds: "The agent responds again.",
-    neverAnswered: "never answered",
-    agentEnded: "the agent ended",
     started: (version: string) => (version ? `Claude Code ${version} started` : "agent started"),
     ended: (why: string) => `The agent ended. ${why}`,
     linkLost: (why: string) => `${why} The agent may still be working.`,

@@ -23,6 +23,7 @@ from quarterdeck.fronts.acp.v1.tool_calls import (
 )
 from quarterdeck.history import story
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.holds import Offers, Todo
 from quarterdeck.protocol.stream_frames import Live
 from quarterdeck.protocol.views import Deltas, EventShape, SessionShape
@@ -259,7 +260,7 @@ def answered_update(event: ev.AskAnswered | ev.AskWithdrawn, opened: ev.AskOpene
     """A question was settled elsewhere: who did it, and how."""
     what = one_line(opened.title, 200) or one_line(opened.tool, 80)
     if isinstance(event, ev.AskWithdrawn):
-        text = f"the question was withdrawn: {what} ({one_line(event.reason, 300)})"
+        text = f"the question was withdrawn: {what} ({one_line(worded(event).reason, 300)})"
         return [notice(text, "ask.withdrawn", ask=event.ask)]
     verb = "allowed" if event.allowed else "denied"
     if opened.ask_kind in {ev.AskKind.QUESTIONS, ev.AskKind.ELICITATION}:

@@ -16,6 +16,7 @@ from litestar.di import NamedDependency
 from litestar.params import PathParameter, SkipValidation
 from msgspec import Meta
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.access import Access
@@ -170,9 +171,14 @@ async def make_token(request: Asking, access: Doors, noting: Noter) -> MadeToken
         access.make_token, wanted.name, Role(wanted.role), seconds=wanted.days * DAY_SECONDS
     )
     made = await anyio.to_thread.run_sync(make)
-    by = request.user.name
-    told = f"{by} made a token for {wanted.name} ({wanted.role}), valid for {wanted.days:g} days."
-    await note_change(noting, by, "token", told)
+    told = CodedText(
+        code=TextCode.TOKEN_MADE,
+        name=request.user.name,
+        other=wanted.name,
+        names=(str(wanted.role),),
+        seconds=wanted.days * DAY_SECONDS,
+    )
+    await note_change(noting, "token", told)
     return MadeToken(token=made)
 
 
@@ -191,11 +197,13 @@ async def revoke_token(
     found = next((each for each in access.grants() if each.id == grant_id), None)
     await anyio.to_thread.run_sync(access.revoke, grant_id)
     if found is not None:
-        by = request.user.name
-        told = (
-            f"{by} took back the access of {found.name} ({found.role.value}, {found.kind.value})."
+        told = CodedText(
+            code=TextCode.ACCESS_REVOKED,
+            name=request.user.name,
+            other=found.name,
+            names=(found.role.value, found.kind.value),
         )
-        await note_change(noting, by, "token", told)
+        await note_change(noting, "token", told)
     return await _listed(access, cli_access, request.user.grant)
 
 

@@ -17,6 +17,7 @@ from litestar.params import SkipValidation
 from msgspec import Meta
 
 from quarterdeck import __version__
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import NotFound
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.access import Access, login_link
@@ -142,8 +143,13 @@ async def make_login(
     role = person.role if wanted.role is None else Role(wanted.role)
     make = partial(access.make_code, wanted.name or person.name, role)
     code = await anyio.to_thread.run_sync(make)
-    told = f"{person.name} made a login link for {wanted.name or person.name} ({role.value})."
-    await note_change(noting, person.name, "login", told)
+    told = CodedText(
+        code=TextCode.LOGIN_LINK_MADE,
+        name=person.name,
+        other=wanted.name or person.name,
+        names=(role.value,),
+    )
+    await note_change(noting, "login", told)
     visit = visit_of(request.scope)
     known = () if reaching is None else (await reaching.reach()).addresses
     addresses = _addresses(f"{visit.scheme}://{visit.host}", known)
@@ -197,8 +203,12 @@ async def share_session(
     make = partial(access.make_share, wanted.name, session, seconds=wanted.hours * HOUR_SECONDS)
     secret, grant = await anyio.to_thread.run_sync(make)
     if noting is not None:
-        hours = f"{wanted.hours:g} h"
-        told = f"{person.name} made the read-only link “{grant.name}” for {hours}."
+        told = CodedText(
+            code=TextCode.SHARE_MADE,
+            name=person.name,
+            other=grant.name,
+            seconds=wanted.hours * HOUR_SECONDS,
+        )
         await noting(session, told, by=person.name, about="link")
     return MadeShare(share=_share(grant), path=f"/share#{secret}")
 
@@ -214,13 +224,9 @@ async def revoke_share(
         raise NotFound("link", grant_id)
     await anyio.to_thread.run_sync(access.revoke, grant_id)
     if noting is not None:
-        await note_if_there(
-            noting,
-            session_of_link(found),
-            f"{request.user.name} revoked the read-only link “{found.name}”.",
-            by=request.user.name,
-            about="link",
-        )
+        by = request.user.name
+        told = CodedText(code=TextCode.SHARE_REVOKED, name=by, other=found.name)
+        await note_if_there(noting, session_of_link(found), told, by=by, about="link")
     return _shares(access)
 
 

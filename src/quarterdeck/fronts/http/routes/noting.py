@@ -8,6 +8,7 @@ from typing import Protocol
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
+from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.errors import NotFound
 
 
@@ -15,7 +16,7 @@ class Noting(Protocol):
     """Writes into a session's audit log; without a session, into that of the hub."""
 
     def __call__(
-        self, session: str, text: str, *, by: str = "", about: str = ""
+        self, session: str, coded: CodedText, *, by: str = "", about: str = ""
     ) -> Awaitable[None]:
         """Raises `NotFound`."""
 
@@ -23,17 +24,17 @@ class Noting(Protocol):
 Noter = NamedDependency[SkipValidation[Noting | None]]
 
 
-async def note_change(noting: Noting | None, by: str, about: str, text: str) -> None:
-    """Write into the audit log what a person has changed for the whole hub."""
+async def note_change(noting: Noting | None, about: str, coded: CodedText) -> None:
+    """Write into the audit log what a person (its `name`) has changed for the whole hub."""
     if noting is not None:
-        await noting("", text, by=by, about=about)
+        await noting("", coded, by=coded.name, about=about)
 
 
 async def note_if_there(
-    noting: Noting, session: str, text: str, *, by: str = "", about: str = ""
+    noting: Noting, session: str, coded: CodedText, *, by: str = "", about: str = ""
 ) -> None:
     """Write into the audit log of a session that may be deleted."""
     try:
-        await noting(session, text, by=by, about=about)
+        await noting(session, coded, by=by, about=about)
     except NotFound:
         return

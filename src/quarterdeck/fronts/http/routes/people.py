@@ -15,6 +15,7 @@ from litestar import delete, get, patch, put
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter, SkipValidation
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.people import PeopleStore
 from quarterdeck.fronts.http.problems import Refused
@@ -111,7 +112,8 @@ async def save_template(
     new = await body_of(request, NewTemplate)
     await anyio.to_thread.run_sync(partial(there.save, request.user, "template", entry_id, new))
     by = request.user.name
-    await note_change(noting, by, "template", f"{by} saved the session template {new.name}.")
+    told = CodedText(code=TextCode.TEMPLATE_SAVED, name=by, other=new.name)
+    await note_change(noting, "template", told)
     return await anyio.to_thread.run_sync(there.library, request.user)
 
 
@@ -124,7 +126,8 @@ async def remove_template(
     there = _there(people)
     await anyio.to_thread.run_sync(partial(there.remove, request.user, "template", entry_id))
     by = request.user.name
-    await note_change(noting, by, "template", f"{by} removed a session template ({entry_id}).")
+    told = CodedText(code=TextCode.TEMPLATE_REMOVED, name=by, other=entry_id)
+    await note_change(noting, "template", told)
     return await anyio.to_thread.run_sync(there.library, request.user)
 
 

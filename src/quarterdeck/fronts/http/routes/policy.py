@@ -13,7 +13,9 @@ from typing import Annotated
 
 from litestar import delete, get, post, put
 from litestar.params import PathParameter, QueryParameter
+from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.policy_shapes import PolicyGrants, SuggestionList
@@ -30,6 +32,7 @@ from quarterdeck.hub.api import (
     Replay,
 )
 from quarterdeck.protocol.audit import Checked
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import (
     CallQuestion,
@@ -133,9 +136,11 @@ async def replace_policy_file(
         flaw = checked.flaws[0]
         raise UsageError(f"policy: line {flaw.line}: {flaw.text}")
     made = await hub.policy.texts.replace(name, new.text, new.version)
-    told = f"{person.name} changed the policy {name}: version {made.version[:12]} is in force."
-    log.warning("%s", told)
-    await note_change(noting, person.name, "policy", told)
+    told = CodedText(
+        code=TextCode.POLICY_CHANGED, name=person.name, other=name, commit=made.version[:12]
+    )
+    log.warning("%s", coded_text(told))
+    await note_change(noting, "policy", told)
     if noting is not None:
         for view in await hub.sessions():
             if view.run is not None:
@@ -177,8 +182,7 @@ async def add_grant(request: Asking, hub: Hub, noting: Noter) -> Grant:
         project=new.project,
     )
     made = await hub.policy.grant(grant)
-    told = f"{made.by} granted {', '.join(made.rules)}{_place(made)}."
-    await note_change(noting, made.by, "grant", told)
+    await note_change(noting, "grant", _noted(TextCode.GRANT_MADE, made, made.by))
     return made
 
 
@@ -188,8 +192,8 @@ async def revoke_grant(grant_id: GrantId, request: Asking, hub: Hub, noting: Not
     person = request.user
     person.need(Right.MANAGE)
     gone = await hub.policy.revoke(grant_id)
-    told = f"{person.name} took back {', '.join(gone.rules)}{_place(gone)}, granted by {gone.by}."
-    await note_change(noting, person.name, "grant", told)
+    told = replace(_noted(TextCode.GRANT_REVOKED, gone, person.name), detail=gone.by)
+    await note_change(noting, "grant", told)
     return gone
 
 
@@ -199,10 +203,15 @@ async def verify_audit(hub: Hub, head: HeadText = None) -> Checked:
     return await hub.policy.verify(head)
 
 
-def _place(grant: Grant) -> str:
-    """Where a grant holds, for the audit log."""
-    where = grant.directory or (f"the project {grant.project}" if grant.project else "")
-    return f" in {where}" if where else ""
+def _noted(code: TextCode, grant: Grant, by: str) -> CodedText:
+    """What a person did with a grant, for the audit log."""
+    return CodedText(
+        code=code,
+        name=by,
+        names=grant.rules,
+        path=grant.directory or "",
+        other=grant.project or "",
+    )
 
 
 def _month_ago() -> int:

@@ -13,6 +13,7 @@ from litestar import delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter, SkipValidation
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
@@ -79,7 +80,8 @@ async def add_schedule(request: Asking, scheduling: Planner, noting: Noter) -> S
     request.user.need(Right.MANAGE)
     there, by = _there(scheduling), request.user.name
     made = await there.add(await body_of(request, Schedule), by)
-    await note_change(noting, by, "schedule", f"{by} saved the schedule {made.name}.")
+    told = CodedText(code=TextCode.SCHEDULE_SAVED, name=by, other=made.name)
+    await note_change(noting, "schedule", told)
     return made
 
 
@@ -91,7 +93,8 @@ async def remove_schedule(
     request.user.need(Right.MANAGE)
     there, by = _there(scheduling), request.user.name
     await there.remove(name, by)
-    await note_change(noting, by, "schedule", f"{by} removed the schedule {name}.")
+    told = CodedText(code=TextCode.SCHEDULE_REMOVED, name=by, other=name)
+    await note_change(noting, "schedule", told)
     return ScheduleList(schedules=await there.schedules())
 
 

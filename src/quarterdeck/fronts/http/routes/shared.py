@@ -14,6 +14,7 @@ from litestar import Response, get, post
 from litestar.datastructures import State
 from msgspec import Meta
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import Scope
 from quarterdeck.fronts.http.events import page
@@ -72,8 +73,8 @@ async def shared_session(request: Asking, hub: Hub, noting: Noter) -> SharedSess
         if len(_noted) >= MOST_NOTED:
             _noted.clear()
         _noted.add(visit)
-        text = f"The read-only link “{link.name}” was opened from {visit[1] or 'an address'}."
-        await note_if_there(noting, session, text)
+        told = CodedText(code=TextCode.SHARE_OPENED, other=link.name, detail=visit[1] or "")
+        await note_if_there(noting, session, told)
     return SharedSession(
         name=view.name,
         state=view.state,
