@@ -99,7 +99,7 @@ def sample(option: Option) -> Any:
         case Kind.EACH:
             return ("/a",)
         case Kind.VALUE:
-            return option.choices[0] if option.choices else "a-b"
+            return option.choices[0] if option.choices else "/a" if option.path else "a-b"
 
 
 EVERY = (

@@ -11,6 +11,7 @@ from quarterdeck.cli.commands.base import given
 from quarterdeck.cli.commands.launch_options import LaunchOptions, NewOptions
 from quarterdeck.cli.hub import spec as values
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.launch_options import Kind, Offer, Option
 from quarterdeck.protocol.sessions import SessionSpec
 
 
@@ -71,6 +72,13 @@ def test_options_that_commands_share_become_members_of_the_spec(tmp_path: Path) 
     assert made.mcp_config == ()
     assert made.settings == '{"a": 1}'
     assert made.system_prompt == ""
+
+
+def test_an_option_that_is_one_path_becomes_absolute(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Option("one_file", "--one-file", Kind.VALUE, path=True, offer=Offer("A file."))
+    monkeypatch.setattr(values, "CARRIED", (("one_file", one),))
+    found = values.launch_members({"one_file": "a.md"}, here=True)
+    assert found == {"one_file": str(Path.cwd() / "a.md")}
 
 
 def test_a_relative_path_is_refused_for_another_machine() -> None:

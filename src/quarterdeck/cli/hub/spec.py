@@ -51,6 +51,8 @@ def launch_members(given: Mapping[str, Any], *, here: bool) -> dict[str, Any]:
                 members["mcp_servers"] = mcp_servers(value)
             case _ if option.json:
                 members[member] = json_members(value, flag)
+            case _ if option.path:
+                members[member] = absolute(value, here=here)
             case _ if option.paths:
                 members[member] = tuple(absolute(each, here=here) for each in value)
             case _ if option.several and isinstance(value, str):
