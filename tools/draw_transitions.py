@@ -46,6 +46,7 @@ _GROUPS = {
     "The clock": table.CLOCK,
     "What follows, once the events of an input are in the journal": table.FOLLOWING,
     "The hub": table.HUB,
+    "What others do to it": table.OTHERS,
 }
 
 

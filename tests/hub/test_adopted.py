@@ -59,7 +59,8 @@ async def end(hub: Hub, session: str) -> None:
     view = await hub.session(session)
     assert view.run is not None
     mine = hub._sessions[session]
-    await mine.append([CliSession(cli_session=new_id())])
+    mine.note(CliSession(cli_session=new_id()), None, mine.supervisor.now)
+    await mine.append()
     await ProcessEvents(mine).run_ended(view.run, RunEnd(reason="It went."))
 
 

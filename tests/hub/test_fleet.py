@@ -10,12 +10,15 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, NotFound, StaleLease
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.agent_tokens import agent_token
+from quarterdeck.hub.decisions.inputs import Note
 from quarterdeck.hub.fleet import PeerAway
 from quarterdeck.hub.hub import ORPHANS
 from quarterdeck.hub.runners import MOVED
+from quarterdeck.hub.shell import record
 from quarterdeck.journal.leases import holding
 from quarterdeck.protocol.commands import (
     AllowAnswer,
@@ -118,7 +121,9 @@ async def test_a_note_of_any_hub_is_journalled_and_its_owner_goes_on_behind_it()
         await a.hub.submit(create())
         start = await box.take_start()
         run = await box.greeted(a, start.run)
-        await (await b.hub._find("s")).record(Noted(level="info", text="by the way"))
+        await record(
+            await b.hub._find("s"), Note(level="info", coded=CodedText(code=TextCode.TURN_END_LOST))
+        )
         # What the owner had in memory is behind: it stores nothing before it has read the note.
         run.say(Lines(first=2), lines.init("2.1.325", uuid="u").rstrip(b"\n"))
         await run.closed()

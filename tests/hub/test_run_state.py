@@ -17,24 +17,39 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.domain.structs import Mutable
 from quarterdeck.hub import hub as hub_module
 from quarterdeck.hub.decisions.base import Decision, Facts, Known, State, collect
-from quarterdeck.hub.decisions.inputs import AskCli, GiveUp, Line
+from quarterdeck.hub.decisions.inputs import (
+    AskCli,
+    FolderActed,
+    GiveUp,
+    Line,
+    Note,
+    OtherInput,
+    RecordCall,
+    StartFacts,
+    TreeSettled,
+    WentBack,
+)
 from quarterdeck.hub.decisions.table import TABLE, Transition
+from quarterdeck.hub.facts import GATHER
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.run_state import LineReport
-from quarterdeck.hub.shell import handle
+from quarterdeck.hub.session import Session
+from quarterdeck.hub.shell import handle, record
 from quarterdeck.hub.snapshots import restored as restore_snapshot
 from quarterdeck.hub.snapshots import snapshot
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol import commands as cmd
-from quarterdeck.protocol.events import Event
+from quarterdeck.protocol.events import Decided, Event
+from quarterdeck.protocol.machine_requests import FolderDone, Settled, TreeAction
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 from quarterdeck.wire import commands as wire
 from quarterdeck.wire.base import Message
@@ -425,6 +440,26 @@ async def person_changes(world: World, n: int) -> None:
 
 
 @step
+async def others_act(world: World, n: int) -> None:
+    note = Note(level="info", coded=CodedText(code=TextCode.TURN_END_LOST))
+    entry = Decided(tool="mcp__quarterdeck__send", title="x", verdict="allow", by="ada")
+    commit = CodedText(code=TextCode.COMMITTED, commit="c", detail="x")
+    kept = CodedText(code=TextCode.BRANCH_KEPT, name="b")
+    inputs: list[OtherInput] = [
+        note,
+        RecordCall(entry=entry),
+        WentBack(by="ada", prompt="p1", files=True, conversation=False, changed=("/a",)),
+        FolderActed(by="ada", action="commit", done=FolderDone(text="x", coded=commit)),
+        TreeSettled(
+            by="ada",
+            branch="b",
+            done=Settled(action=TreeAction.KEEP, branch="b", text="x", coded=kept),
+        ),
+    ]
+    await record(world.hub._sessions[SESSION], inputs[n % len(inputs)])
+
+
+@step
 async def link_breaks(world: World, n: int) -> None:
     await world.cli.owner.run_lost(world.cli.run, CodedText(code=TextCode.MACHINE_LOST))
 
@@ -546,6 +581,31 @@ def watched(row: Transition, seen: dict[type[object], int]) -> Transition:
     return row._replace(decide=decide)
 
 
+LookUp = Callable[[Session, Any], Awaitable[Facts]]
+
+
+def looked(look_up: LookUp) -> LookUp:
+    """The same facts; what is looked up with a side effect fails."""
+
+    def held(session: Session) -> Any:
+        return plain(session.run_state, set()), session.policies.grants, vars(session.gap).copy()
+
+    async def look(session: Session, input_: Any) -> Facts:
+        before = held(session)
+        found = await look_up(session, input_)
+        again = await look_up(session, input_)
+        assert held(session) == before, "facts have changed something"
+        assert without_chance(again) == without_chance(found)
+        return found
+
+    return look
+
+
+def without_chance(facts: Facts) -> Facts:
+    """The id of a run that may begin is made by chance."""
+    return replace(facts, run="") if isinstance(facts, StartFacts) else facts
+
+
 @pytest.mark.parametrize("dialled", [False, True])
 @settings(max_examples=max(5, settings().max_examples // 10))
 @given(script=steps)
@@ -553,6 +613,7 @@ def watched(row: Transition, seen: dict[type[object], int]) -> Transition:
 @example(script=[("asks", 0), ("person_answers", 2), ("time_passes", 3), ("ends_and_resumes", 0)])
 @example(script=[("link_breaks", 0), ("person_switches", 2), ("link_comes_back", 1)])
 @example(script=[("asks", 0), ("time_passes", 3), ("person_changes", 1), ("speaks", 40)])
+@example(script=[("others_act", n) for n in range(5)])
 async def test_decisions_change_nothing_and_are_the_same_for_the_same_facts(
     script: list[tuple[str, int]], dialled: bool
 ) -> None:
@@ -560,5 +621,7 @@ async def test_decisions_change_nothing_and_are_the_same_for_the_same_facts(
     with pytest.MonkeyPatch.context() as patched:
         for kind, row in TABLE.items():
             patched.setitem(TABLE, kind, watched(row, seen))
+        for kind, look_up in GATHER.items():
+            patched.setitem(GATHER, kind, looked(look_up))
         await play(script, dialled=dialled, version="2.1.325")
     assert Line in seen

@@ -24,6 +24,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import MOST_NEW, OWN_PATH
 from quarterdeck.journal import MemoryJournal
 from quarterdeck.links.websocket import serve_endpoint
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.events import Noted
 from quarterdeck.service.service import cli_secret
 from support.bounds import SECONDS
@@ -173,7 +174,7 @@ async def test_m7_a_command_revokes_one_token_beside_a_running_hub(
         assert stays.state is State.OPEN
         (entry,) = await hub.audit(session=one)
         assert isinstance(entry.event, Noted)
-        assert "by a command" in entry.event.text
+        assert "by a command" in worded(entry.event).text
     with pytest.raises(NotFound):
         run_token_revoke("cli.no such session")
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from msgspec.structs import replace
+
 from quarterdeck.domain.errors import NotFound
 from quarterdeck.domain.ids import new_id
+from quarterdeck.hub.decisions.inputs import Note, RecordCall
 from quarterdeck.hub.session import Session
-from quarterdeck.protocol.events import Decided, Event, Noted, SessionArchived, SessionCreated
+from quarterdeck.hub.shell import record
+from quarterdeck.protocol.events import Decided, SessionCreated
 from quarterdeck.protocol.machines import PROGRAM
 from quarterdeck.protocol.sessions import SessionSpec
 
@@ -44,15 +48,23 @@ class CallRecord:
         self._first = self._record = record
         self._name = name
 
-    async def add(self, entry: Decided | Noted, session: str | None = None) -> None:
-        """Keep an entry, in the journal of a session if there is one."""
+    async def add_note(self, note: Note) -> None:
+        """Keep a note that is about no session."""
+        await self._keep(note)
+
+    async def add(self, entry: Decided, session: str | None = None) -> None:
+        """Keep the entry of a call, in the journal of a session if there is one."""
+        call = RecordCall(entry=entry)
         if session is not None:
             try:
-                await (await self._find(session)).record(entry)
+                await record(await self._find(session), call)
             except NotFound:
                 pass
             else:
                 return
+        await self._keep(call)
+
+    async def _keep(self, entry: Note | RecordCall) -> None:
         try:
             await self._add_to_record(entry)
         except NotFound:  # a person has deleted it, and an id is never used again
@@ -60,15 +72,11 @@ class CallRecord:
             self._record = f"{self._first}-{new_id()}"
             await self._add_to_record(entry)
 
-    async def _add_to_record(self, entry: Decided | Noted) -> None:
+    async def _add_to_record(self, entry: Note | RecordCall) -> None:
         try:
-            record = await self._find(self._record)
+            session = await self._find(self._record)
         except NotFound:
-            record = self._make(self._record)
-        async with record.in_order():
-            events: list[Event] = [entry]
-            if not record.known:
-                spec = SessionSpec(directory="/", name=self._name, machine=PROGRAM, restart="never")
-                created = SessionCreated(spec=spec, by=BY)
-                events = [created, SessionArchived(archived=True, by=BY), entry]
-            await record.append(events)
+            session = self._make(self._record)
+        spec = SessionSpec(directory="/", name=self._name, machine=PROGRAM, restart="never")
+        created = SessionCreated(spec=spec, by=BY)
+        await record(session, replace(entry, created=created))

@@ -16,10 +16,11 @@ from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.cli_tokens import ROOT, token_id
+from quarterdeck.hub.decisions.inputs import Note
 from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.session import Session
+from quarterdeck.hub.shell import record
 from quarterdeck.protocol.audit import ACCESS
-from quarterdeck.protocol.events import Noted
 from quarterdeck.protocol.session_view import SessionView
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class CliAccess:
         clis: InboundClis,
         view: Callable[[str], Awaitable[SessionView]],
         find: Callable[[str], Awaitable[Session]],
-        record: Callable[[Noted], Awaitable[None]],
+        record: Callable[[Note], Awaitable[None]],
     ) -> None:
         self._clis = clis
         self._view = view
@@ -91,9 +92,9 @@ class CliAccess:
 
         Without a session: what a person has changed for the whole hub. Raises `NotFound`.
         """
-        entry = Noted(level=ACCESS, text="", coded=coded, by=by, about=about)
+        entry = Note(level=ACCESS, coded=coded, by=by, about=about)
         if session:
-            await (await self._find(session)).record(entry)
+            await record(await self._find(session), entry)
         else:
             await self._record(entry)
 
@@ -102,8 +103,8 @@ class CliAccess:
         self._clis.cut(session)
         if session == ROOT:
             coded = CodedText(code=TextCode.CLI_STARTS_REVOKED, name=by)
-            await self._record(Noted(level=ACCESS, text="", coded=coded, by=by, about="token"))
+            await self._record(Note(level=ACCESS, coded=coded, by=by, about="token"))
         else:
             with suppress(NotFound):  # deleted meanwhile
                 coded = CodedText(code=TextCode.CLI_ACCESS_REVOKED, name=by)
-                await (await self._find(session)).record(Noted(level=ACCESS, text="", coded=coded))
+                await record(await self._find(session), Note(level=ACCESS, coded=coded))

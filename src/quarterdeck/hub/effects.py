@@ -12,6 +12,7 @@ from typing import Any
 from quarterdeck.domain.coded import AlarmAct
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.ports import RunEnd
+from quarterdeck.policy.grants import Grant
 from quarterdeck.protocol.events import Alarmed, Event, RunEnded, RunStarting, Sent
 from quarterdeck.protocol.runner_frames import Recall
 from quarterdeck.wire.exchange import Ending
@@ -73,6 +74,22 @@ class ReadTranscript(Value):
     wanted: Recall
 
 
+class StoreGrant(Value):
+    """Store what an answer grants, before the answer is given."""
+
+    grant: Grant
+
+
+class SpendingChecked(Value):
+    """The budgets were held against all that the run has used so far."""
+
+
+class CloseGap(Value):
+    """Messages between two runs are journalled: nothing more is asked for."""
+
+    messages: tuple[str, ...]
+
+
 Effect = (
     WriteLine
     | StartProcess
@@ -83,6 +100,9 @@ Effect = (
     | Expect
     | AwaitGreeting
     | ReadTranscript
+    | StoreGrant
+    | SpendingChecked
+    | CloseGap
 )
 
 

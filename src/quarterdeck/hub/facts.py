@@ -1,8 +1,8 @@
 """The facts that decisions about a session need: looked up by the shell before it decides.
 
 Owns what is read from the clock, the journal, the rules, the disk and the other sessions for each
-kind of input (`GATHER`). It decides nothing; the questions that it asks are made by pure functions
-of `decisions`. An input that is not in the table needs the time only.
+kind of input (`GATHER`). It decides nothing, and changes nothing; the questions that it asks are
+made by pure functions of `decisions`. An input that is not in the table needs the time only.
 """
 
 from __future__ import annotations
@@ -107,7 +107,6 @@ async def _spending(session: Session, check: on.CheckSpending) -> on.BudgetFacts
     changed = run.meter.version != run.meter.checked
     if not changed and not check.again:
         return on.BudgetFacts(now=now, prices=prices, changed=False)
-    run.meter.checked = run.meter.version
     return on.BudgetFacts(
         now=now, prices=prices, changed=changed, over=supervisor.over(session.view, run)
     )
@@ -250,15 +249,18 @@ async def _answered_late_by(session: Session, ask: str, record: AskRecord) -> st
     return ""
 
 
-async def _give_answer(session: Session, given: on.GiveAnswer) -> on.GrantFacts:
-    """The grant is stored before the CLI is answered. Raises `UsageError` for what is no rule."""
-    granted = await session.policies.grant(given.grant)
-    return on.GrantFacts(
-        now=session.supervisor.now,
-        granted=granted,
-        run=new_id() if given.late else "",
-        written=await written_before(session) if given.late else (),
-    )
+async def _give_answer(session: Session, given: on.GiveAnswer) -> on.StartFacts:
+    if given.late:
+        return await _start(session, given)
+    return on.StartFacts(now=session.supervisor.now)
+
+
+# --- messages between two runs -------------------------------------------------------------------
+
+
+async def _earlier(session: Session, read: on.EarlierRead) -> on.EarlierFacts:
+    cut_off, known = session.gap.between(read.run)
+    return on.EarlierFacts(now=session.supervisor.now, cut_off=cut_off, known=known)
 
 
 GATHER: dict[type[object], Callable[[Session, Any], Awaitable[Facts]]] = {
@@ -276,5 +278,6 @@ GATHER: dict[type[object], Callable[[Session, Any], Awaitable[Facts]]] = {
     on.CheckAlive: _alive,
     on.SendNext: _send_next,
     on.GiveAnswer: _give_answer,
+    on.EarlierRead: _earlier,
 }
 """What is looked up for each kind of input. Lines have their own way: see `session_process`."""

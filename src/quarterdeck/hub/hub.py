@@ -206,7 +206,7 @@ class Hub:
         )
         self.calls = CallRecord(*sessions)
         changes = CallRecord(*sessions, record=CHANGES, name=CHANGES_NAME)
-        self.cli_access = CliAccess(self.dialled, self.session, self._find, changes.add)
+        self.cli_access = CliAccess(self.dialled, self.session, self._find, changes.add_note)
         self._live = Live()
         self._tasks: TaskGroup | None = None
         self._beginning: dict[str, int] = {}

@@ -7,6 +7,7 @@ a restarted hub that reads it from the journal gets the same message.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from uuid import UUID
 
@@ -68,6 +69,18 @@ def uuid_of(line: Raw) -> str | None:
     message = codec.from_cli(bytes(line))
     uuid = message.uuid if isinstance(message, User | Assistant) else None
     return uuid if isinstance(uuid, str) else None
+
+
+def messages(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+    """The lines that are messages of the conversation, each with its uuid."""
+    for line in lines:
+        if mended(line)[1] is not None:
+            continue
+        match codec.from_cli(line):
+            case User(uuid=str(uuid)) | Assistant(uuid=str(uuid)):
+                yield uuid, line
+            case _:
+                pass
 
 
 async def take_content(content: Raw) -> Raw:

@@ -12,11 +12,9 @@ Owns which run was cut off, what the journal has of it, and what is taken of the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 
-from msgspec import Raw
-
-from quarterdeck.hub.lines import mended, uuid_of
+from quarterdeck.hub.lines import uuid_of
 from quarterdeck.journal.base import Log
 from quarterdeck.protocol.events import (
     Event,
@@ -27,8 +25,6 @@ from quarterdeck.protocol.events import (
     Said,
 )
 from quarterdeck.protocol.runner_frames import Recall
-from quarterdeck.wire import codec
-from quarterdeck.wire.messages import Assistant, User
 
 PAGE = 500
 MOST_EVENTS = 20_000
@@ -76,25 +72,19 @@ class ResumeGap:
         """Whether the machine was asked, and has found nothing yet."""
         return run == self._run and 0 < self._tries < TRIES
 
-    def events(self, run: str, lines: Iterable[bytes], seen: Callable[[str], bool]) -> list[Event]:
-        """What is journalled of the machine's answer. `seen`: the run has said this message."""
-        found: list[Event] = []
+    def between(self, run: str) -> tuple[str | None, frozenset[str]]:
+        """The run that was cut off before this one, and the messages that are known of it.
+
+        None: nobody asked, or it is more than can be between two runs.
+        """
         if run != self._run or self._cut_off is None or len(self._known) > 2 * MOST_EVENTS:
-            return found  # nobody asked, or it is more than can be between two runs
-        for line in lines:
-            if mended(line)[1] is not None:
-                continue
-            match codec.from_cli(line):
-                case User(uuid=str(uuid)) | Assistant(uuid=str(uuid)):
-                    if uuid in self._known or seen(uuid):
-                        continue
-                    self._known.add(uuid)
-                    found.append(Recalled(run=self._cut_off, uuid=uuid, line=Raw(line)))
-                case _:
-                    pass
-        if found:
-            self._tries = TRIES
-        return found
+            return None, frozenset()
+        return self._cut_off, frozenset(self._known)
+
+    def close(self, messages: Iterable[str]) -> None:
+        """The machine's answer had these messages, and they are journalled."""
+        self._known.update(messages)
+        self._tries = TRIES
 
 
 async def _cut_off(log: Log, session: str, began: int) -> tuple[str | None, dict[str, None]]:

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, Forbidden
 from quarterdeck.hub.closed_files import ClosedFiles
+from quarterdeck.hub.decisions.inputs import FolderActed
 from quarterdeck.hub.machine_requests import MachineRequests
-from quarterdeck.hub.worktrees import Worker, folder_of, machine_of, repository_of
-from quarterdeck.protocol.events import FolderChanged
+from quarterdeck.hub.session import Session
+from quarterdeck.hub.shell import record
+from quarterdeck.hub.worktrees import folder_of, machine_of, repository_of
 from quarterdeck.protocol.machine_requests import (
     Against,
     CommitFiles,
@@ -40,9 +42,6 @@ from quarterdeck.protocol.machine_requests import (
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import is_agent
 from quarterdeck.transcripts.layout import config_dir_of
-
-LOGGED_PATHS = 200
-"""Paths that an event names."""
 
 Act = RevertChange | StageFiles | CommitFiles | PushBranch | OpenPullRequest
 
@@ -82,7 +81,7 @@ class Reviews:
     def __init__(
         self,
         requests: MachineRequests,
-        find: Callable[[str], Awaitable[Worker]],
+        find: Callable[[str], Awaitable[Session]],
         closed: ClosedFiles,
     ) -> None:
         self._requests = requests
@@ -169,18 +168,7 @@ class Reviews:
         if isinstance(placed, RevertChange):
             placed = replace(placed, session=session)
         done = await self._requests.run(machine_of(found.view), placed, FolderDone)
-        await found.record(
-            FolderChanged(
-                action=_action(act),
-                by=by,
-                text=done.text if done.coded is None else "",
-                coded=done.coded,
-                paths=done.paths[:LOGGED_PATHS],
-                commit=done.commit,
-                saved=done.saved,
-                url=done.url,
-            )
-        )
+        await record(found, FolderActed(by=by, action=_action(act), done=done))
         return done
 
     async def _refuse_closed(self, view: SessionView, paths: list[str]) -> None:

@@ -12,11 +12,12 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, Forbidden, RequestError, UnsupportedError
 from quarterdeck.hub.checkpoints import find_checkpoint
+from quarterdeck.hub.decisions.inputs import WentBack
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.session_requests import request_cli
+from quarterdeck.hub.shell import record
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import Outcome
-from quarterdeck.protocol.events import SessionRewound
 from quarterdeck.protocol.sessions import is_agent
 from quarterdeck.protocol.views import Checkpoint, Rewound
 from quarterdeck.wire.commands.conversation import RewindConversation, RewindConversationAnswer
@@ -24,7 +25,6 @@ from quarterdeck.wire.commands.files import RewindFiles, RewindResult
 from quarterdeck.wire.versions import Version, release
 
 SECONDS = 60.0
-LOGGED_PATHS = 200
 OLDEST = release(RewindConversation.since or 0)
 """The first version whose conversation can go back in place."""
 
@@ -109,15 +109,14 @@ async def _go_back(
     done = msgspec.structs.replace(
         found, conversation=command.conversation and not problem, conversation_problem=problem
     )
-    await session.record(
-        SessionRewound(
-            prompt=point.prompt,
-            by=command.by,
-            files=command.files,
-            conversation=done.conversation,
-            changed=found.changed[:LOGGED_PATHS],
-        )
+    back = WentBack(
+        by=command.by,
+        prompt=point.prompt,
+        files=command.files,
+        conversation=done.conversation,
+        changed=found.changed,
     )
+    await record(session, back)
     return Outcome(session=session.id, answer=_raw(done))
 
 

@@ -396,17 +396,6 @@ class Session:
 
     # --- what changes it -----------------------------------------------------------------------
 
-    async def record(self, *events: Event) -> None:
-        """Journal events that others made: notes, which no process waits for."""
-        try:
-            async with self.in_order():
-                await self.append(events)
-        except StaleFence:
-            if not self.known:
-                raise
-            # Another hub has its process. It reads the session again before it goes on.
-            await self.journal.append(self.id, events)
-
     async def rule(self, question: CallQuestion, spec: SessionSpec) -> Ruling:
         """What the rules say about a call.
 
@@ -426,12 +415,10 @@ class Session:
         self._recorded.append(event)
         return None if self.run is None else self.run.state.evolve(event, at, message)
 
-    async def append(self, events: Sequence[Event] = ()) -> list[Event]:
-        """Journal the noted events and these, and fold them into the view. Returns all of them."""
+    async def append(self) -> list[Event]:
+        """Journal the noted events, and fold them into the view. Returns them."""
         if self._disowned_for_good:
             raise StaleFence(f"session {self.id}")
-        for event in events:
-            self.note(event, None, self.supervisor.now)
         recorded, self._recorded = self._recorded, []
         if not recorded:
             return recorded

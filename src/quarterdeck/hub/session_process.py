@@ -21,9 +21,9 @@ from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.session_requests import check_answerer, submit
-from quarterdeck.hub.shell import GREETING_SECONDS, carry_out, commit, decide, handle
+from quarterdeck.hub.shell import GREETING_SECONDS, carry_out, commit, decide, handle, record
 from quarterdeck.protocol.commands import AnswerAsk, RawAnswer
-from quarterdeck.protocol.events import Noted, TurnEnded
+from quarterdeck.protocol.events import TurnEnded
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import Connection, ProgramAct
 from quarterdeck.protocol.sandbox import SandboxReport
@@ -205,9 +205,7 @@ class ProcessEvents:
         """Messages that its transcript has between the run before and its first prompt."""
         session = self.session
         async with session.in_order():
-            mine = session.run
-            if mine is not None and mine.run == run:
-                await session.append(session.gap.events(run, lines, mine.state.peer.has_seen))
+            await carry_out(session, on.EarlierRead(run=run, lines=tuple(lines)))
 
     # --- its link ------------------------------------------------------------------------------
 
@@ -238,7 +236,7 @@ class ProcessEvents:
             log.debug("session %s: somebody else has answered: %s", session.id, error)
         except (Forbidden, UsageError) as error:
             coded = CodedText(code=TextCode.ANSWER_IGNORED, name=by, detail=str(error))
-            await session.record(Noted(level="warning", text="", coded=coded))
+            await record(session, on.Note(level="warning", coded=coded))
         return True
 
     async def run_lost(self, run: str, why: CodedText) -> None:

@@ -18,15 +18,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from quarterdeck.domain.coded import CodedText, TextCode
-from quarterdeck.domain.errors import LaunchError, NotFound
+from quarterdeck.domain.errors import LaunchError, NotFound, StaleFence
 from quarterdeck.hub import effects as do
-from quarterdeck.hub.decisions.base import Done, Facts, collect
-from quarterdeck.hub.decisions.inputs import Input, StartFailed
+from quarterdeck.hub.decisions.base import Done, Facts, State, collect
+from quarterdeck.hub.decisions.inputs import Input, OtherInput, StartFailed
 from quarterdeck.hub.decisions.starts import spec_of
 from quarterdeck.hub.decisions.table import TABLE
 from quarterdeck.hub.facts import gather
 from quarterdeck.hub.session import Session, UnheardEnd
-from quarterdeck.protocol.events import RunStarting
+from quarterdeck.protocol.events import Event, RunStarting
 from quarterdeck.protocol.machines import UNMANAGED
 
 GREETING_SECONDS = 90.0
@@ -52,6 +52,23 @@ async def carry_out(session: Session, input_: Input) -> Done:
     return done
 
 
+async def record(session: Session, input_: OtherInput) -> None:
+    """Take what others do to a session: no process waits for it. Raises `NotFound`.
+
+    Another hub may have its process: that hub reads the session again before it goes on.
+    """
+    try:
+        await handle(session, input_)
+    except StaleFence:
+        if not session.known:
+            raise
+        state = State(session.id, session.view, None)
+        events: list[Event] = []
+        decision = TABLE[type(input_)].decide(state, input_, Facts(now=session.supervisor.now))
+        collect(decision, lambda event, _, __: events.append(event), session.supervisor.now)
+        await session.journal.append(session.id, events)
+
+
 def decide(session: Session, input_: Input, facts: Facts) -> Any:
     """Decide about an input. Its events are in memory then, and not in the journal."""
     decision = TABLE[type(input_)].decide(session.state, input_, facts)
@@ -59,11 +76,17 @@ def decide(session: Session, input_: Input, facts: Facts) -> Any:
 
 
 async def commit(session: Session, more: Iterable[do.Effect] = ()) -> NotFound | LaunchError | None:
-    """Journal what was decided, and do what follows. Returns why a process was not started."""
+    """Journal what was decided, and do what follows. Returns why a process was not started.
+
+    Raises `UsageError` if what an answer grants is no rule.
+    """
     events = await session.append()
     failed: NotFound | LaunchError | None = None
     for effect in more:
-        perform(session, effect)
+        if isinstance(effect, do.StoreGrant):
+            await session.policies.grant(effect.grant)
+        else:
+            perform(session, effect)
     for effect in do.effects(events):
         if isinstance(effect, do.StartProcess):
             failed = await _start(session, effect.starting)
@@ -116,5 +139,11 @@ def perform(session: Session, effect: do.Effect) -> None:
             if port is not None:
                 session.unheard = UnheardEnd(run=run, end=end)
                 port.read_transcript(wanted)
-        case do.StartProcess():
-            raise AssertionError("a process is started by `commit`")
+        case do.SpendingChecked():
+            if session.run is not None:
+                meter = session.run.state.meter
+                meter.checked = meter.version
+        case do.CloseGap(messages=messages):
+            session.gap.close(messages)
+        case do.StartProcess() | do.StoreGrant():
+            raise AssertionError("`commit` does that: it waits")

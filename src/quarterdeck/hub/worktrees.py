@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.closed_files import ClosedFiles
+from quarterdeck.hub.decisions.inputs import TreeSettled
 from quarterdeck.hub.machine_requests import MachineRequests
-from quarterdeck.protocol.events import Event, WorktreeSettled
+from quarterdeck.hub.session import Session
+from quarterdeck.hub.shell import record
 from quarterdeck.protocol.machine_requests import (
     Against,
     Changes,
@@ -73,28 +75,13 @@ class WorktreeService(Protocol):
         """The folders of a machine, below the allowed ones."""
 
 
-class Worker(Protocol):
-    """A session, as far as its worktree is concerned."""
-
-    @property
-    def view(self) -> SessionView:
-        """What the journal makes of it."""
-
-    @property
-    def running(self) -> bool:
-        """Whether it has a process."""
-
-    async def record(self, *events: Event) -> None:
-        """Journal what happened to it elsewhere."""
-
-
 class Worktrees:
     """The worktrees of a hub."""
 
     def __init__(
         self,
         requests: MachineRequests,
-        find: Callable[[str], Awaitable[Worker]],
+        find: Callable[[str], Awaitable[Session]],
         closed: ClosedFiles,
     ) -> None:
         self._closed = closed
@@ -184,17 +171,7 @@ class Worktrees:
         done = await self._requests.run(machine_of(view), wanted, Settled)
         if dry_run:
             return done
-        await found.record(
-            WorktreeSettled(
-                action=action.value,
-                branch=branch,
-                by=by,
-                text=done.text if done.coded is None else "",
-                coded=done.coded,
-                commit=done.commit,
-                saved=done.saved,
-            )
-        )
+        await record(found, TreeSettled(by=by, branch=branch, done=done))
         return done
 
     async def put_file(self, session: str, path: str, data: bytes) -> StoredFile:

@@ -87,7 +87,9 @@ class Served:
         """Journal events of a session."""
         live = self.family.hub._sessions[session]
         async with live.in_order():
-            await live.append(list(events))
+            for event in events:
+                live.note(event, None, live.supervisor.now)
+            await live.append()
 
 
 @pytest.fixture

@@ -172,8 +172,10 @@ async def test_an_agent_does_not_revive_what_a_person_has_stopped(family: Family
     # As a person, whose stop is journalled before the CLI has ended.
     live = family.hub._sessions[child]
     async with live.in_order():
-        await live.append([RunStopping(run=family.run(child).run, by="ada")])
-        await live.append([RunStopping(run=family.run(child).run, by=f"agent:{top}")])
+        for by in ("ada", f"agent:{top}"):
+            stopping = RunStopping(run=family.run(child).run, by=by)
+            live.note(stopping, None, live.supervisor.now)
+            await live.append()
     runs = len(family.machines.runs)
     with pytest.raises(Forbidden, match="only a person"):
         await family.call(top, tools.Send(session=child, text="go on"))

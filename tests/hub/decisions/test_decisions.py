@@ -22,6 +22,7 @@ from quarterdeck.hub.effects import (
     Acknowledge,
     ReadTranscript,
     StopProcess,
+    StoreGrant,
     WriteLine,
     effects,
 )
@@ -369,7 +370,8 @@ def test_an_answer_for_the_session_is_given_after_its_grant_is_stored() -> None:
     assert events == []
     (given,) = done.then
     assert given.grant.rules == ("Bash(ls)",)
-    events, _ = machine.take(given, on.GrantFacts(now=NOW, granted=given.grant))
+    assert done.effects == (StoreGrant(grant=given.grant),)
+    events, _ = machine.take(given, on.StartFacts(now=NOW))
     decided = next(event for event in events if isinstance(event, ev.Decided))
     assert any(given.grant.id in reason for reason in decided.reasons)
 

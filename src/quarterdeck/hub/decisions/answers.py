@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
 from quarterdeck.domain.ids import derived_uuid
 from quarterdeck.hub.decisions.base import Decision, Done, Facts, State, Steps, sent, status_changes
-from quarterdeck.hub.decisions.inputs import AnswerFacts, GiveAnswer, GrantFacts, StartFacts
+from quarterdeck.hub.decisions.inputs import AnswerFacts, GiveAnswer, StartFacts
 from quarterdeck.hub.decisions.starts import begin
+from quarterdeck.hub.effects import StoreGrant
 from quarterdeck.hub.permissions import open_asks
 from quarterdeck.hub.permissions.answers import Reply, late_prompt, reply_to
 from quarterdeck.hub.permissions.context import CallQuestion
@@ -162,19 +163,19 @@ def decide_answer(state: State, command: cmd.AnswerAsk, facts: AnswerFacts) -> D
         given = GiveAnswer(
             command=command, opened=asked.opened, edit=edit, grant=grant, late=asked.late
         )
-        return Done(then=(given,))
+        return Done(effects=(StoreGrant(grant=grant),), then=(given,))
     if reply is None:
         return (yield from _answer_late(state, asked.opened, command, edit, facts))
     return (yield from _answer_open(state, asked.opened, command, reply, facts))
 
 
-def decide_give_answer(state: State, given: GiveAnswer, facts: GrantFacts) -> Decision[Done]:
+def decide_give_answer(state: State, given: GiveAnswer, facts: StartFacts) -> Decision[Done]:
     """Answer a question with an answer that grants something, which is stored."""
     opened, command = given.opened, given.command
     if given.late:
         return (yield from _answer_late(state, opened, command, given.edit, facts))
     reply = _reply(state, opened, command, given.edit)
-    reply = replace(reply, reasons=(*reply.reasons, grant_text(facts.granted)))
+    reply = replace(reply, reasons=(*reply.reasons, grant_text(given.grant)))
     return (yield from _answer_open(state, opened, command, reply, facts))
 
 

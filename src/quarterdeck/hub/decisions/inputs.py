@@ -25,12 +25,14 @@ from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.events import (
     AskOpened,
     BudgetReached,
+    Decided,
     Event,
     Noted,
     RunStarting,
     SessionCreated,
     TurnEnded,
 )
+from quarterdeck.protocol.machine_requests import FolderDone, Settled
 from quarterdeck.protocol.runner_frames import Connection, ProgramAct
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin, SessionSpec
@@ -85,6 +87,13 @@ class TranscriptRead(Value):
 
     run: str
     cli_session: str | None
+    lines: tuple[bytes, ...]
+
+
+class EarlierRead(Value):
+    """Messages that the transcript of a run has before its first prompt."""
+
+    run: str
     lines: tuple[bytes, ...]
 
 
@@ -214,13 +223,59 @@ class EndProcess(Value):
 
 
 class GiveAnswer(Value):
-    """The answer to a question is checked, and what it grants is to be stored first."""
+    """The answer to a question is checked, and what it grants is stored."""
 
     command: cmd.AnswerAsk
     opened: AskOpened
     edit: Edit | None
     grant: Grant
     late: bool
+
+
+# --- what others do to it ------------------------------------------------------------------------
+
+
+class Note(Value):
+    """A note for people, or for the audit log. `created` makes the session that keeps it."""
+
+    level: str
+    coded: CodedText
+    by: str = ""
+    about: str = ""
+    created: SessionCreated | None = None
+
+
+class RecordCall(Value):
+    """The audit entry of a call at `/mcp`. `created` makes the session that keeps it."""
+
+    entry: Decided
+    created: SessionCreated | None = None
+
+
+class TreeSettled(Value):
+    """Its machine has merged, kept or discarded its worktree."""
+
+    by: str
+    branch: str
+    done: Settled
+
+
+class FolderActed(Value):
+    """Its machine has done to its folder what a person wanted."""
+
+    by: str
+    action: str
+    done: FolderDone
+
+
+class WentBack(Value):
+    """Its CLI has gone back to before a prompt."""
+
+    by: str
+    prompt: str
+    files: bool
+    conversation: bool
+    changed: tuple[str, ...] = ()
 
 
 # --- facts ---------------------------------------------------------------------------------------
@@ -283,10 +338,11 @@ class AnswerFacts(StartFacts):
     """Whether the rules of the answer allow the call."""
 
 
-class GrantFacts(StartFacts):
-    """The grant as it was stored."""
+class EarlierFacts(Facts):
+    """The run that was cut off before this one, and the messages that are known of it."""
 
-    granted: Grant
+    cut_off: str | None = None
+    known: frozenset[str] = frozenset()
 
 
 ProcessInput = (
@@ -296,6 +352,7 @@ ProcessInput = (
     | Acted
     | Ended
     | TranscriptRead
+    | EarlierRead
     | LinkBroken
     | LinkBack
     | Redialled
@@ -304,6 +361,7 @@ ProcessInput = (
 ClockInput = Tick | NotGreeted
 Following = CheckSpending | CheckTurns | CheckAlive | CheckFreed | AfterEnd | SendNext | GiveAnswer
 HubInput = Create | Adopt | Move | AskCli | GiveUp | EndProcess
+OtherInput = Note | RecordCall | TreeSettled | FolderActed | WentBack
 CommandInput = (
     cmd.RenameSession
     | cmd.ArchiveSession
@@ -317,5 +375,5 @@ CommandInput = (
     | cmd.CancelPrompt
     | cmd.AnswerAsk
 )
-Input = CommandInput | ProcessInput | ClockInput | Following | HubInput
+Input = CommandInput | ProcessInput | ClockInput | Following | HubInput | OtherInput
 """All that can happen to a session."""

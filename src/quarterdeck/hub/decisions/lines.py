@@ -17,7 +17,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.hub import holdings
 from quarterdeck.hub.decisions.base import Decision, Known, State, Steps, sent
 from quarterdeck.hub.decisions.inputs import Line, LineFacts
-from quarterdeck.hub.lines import ReadLine, kept, mended
+from quarterdeck.hub.lines import ReadLine, kept, messages
 from quarterdeck.hub.peer_prompts import peer_prompts
 from quarterdeck.hub.permissions.context import NO_RULING, CallQuestion, Ruling
 from quarterdeck.hub.permissions.open_asks import PLAN, AskFactory
@@ -32,13 +32,12 @@ from quarterdeck.protocol.events import (
     SpecChanged,
     TurnEnded,
 )
-from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import GetPlan, PlanAnswer, decode_or_none
 from quarterdeck.wire.control import ControlRequest
 from quarterdeck.wire.exchange import Answered, Ending
 from quarterdeck.wire.hook_outputs import SyncOutput
-from quarterdeck.wire.messages import Assistant, Result, User
+from quarterdeck.wire.messages import Assistant, Result
 from quarterdeck.wire.peer import Asked, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
@@ -270,14 +269,7 @@ def _plan_in(ending: Ending) -> str | None:
 
 def recalled(run: RunState, lines: Iterable[bytes]) -> Steps:
     """Messages of the CLI's transcript. Those that the hub has received are ignored."""
-    for line in lines:
-        if mended(line)[1] is not None:
-            continue
-        match codec.from_cli(line):
-            case User(uuid=str(uuid)) | Assistant(uuid=str(uuid)):
-                pass
-            case _:
-                continue
+    for uuid, line in messages(lines):
         if run.peer.has_seen(uuid):
             continue
         report = yield Recalled(run=run.run, uuid=uuid, line=Raw(line))

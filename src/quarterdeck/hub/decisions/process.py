@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import Raw
 
 from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict
@@ -20,6 +21,8 @@ from quarterdeck.hub.decisions.inputs import (
     Acted,
     AfterEnd,
     Connected,
+    EarlierFacts,
+    EarlierRead,
     Ended,
     EndFacts,
     LinkBack,
@@ -37,11 +40,13 @@ from quarterdeck.hub.decisions.starts import begin, check_machine, next_spec
 from quarterdeck.hub.effects import (
     Acknowledge,
     AwaitGreeting,
+    CloseGap,
     Effect,
     ReadTranscript,
     Settle,
     StopProcess,
 )
+from quarterdeck.hub.lines import messages
 from quarterdeck.hub.run_state import RunState
 from quarterdeck.hub.sandbox_hints import refused_host
 from quarterdeck.hub.supervision import crashes
@@ -53,6 +58,7 @@ from quarterdeck.protocol.events import (
     LinkLost,
     Noted,
     ProgramActed,
+    Recalled,
     RunEnded,
     RunStarted,
     SandboxConnection,
@@ -229,6 +235,19 @@ def decide_transcript(state: State, read: TranscriptRead, facts: Facts) -> Decis
     if read.cli_session is not None and state.view.cli_session is None:
         yield CliSession(cli_session=read.cli_session)
     return NOTHING
+
+
+def decide_earlier(state: State, read: EarlierRead, facts: EarlierFacts) -> Decision[Done]:
+    """What a resumed CLI wrote about the turn that was cut off before it: see `resume_gap`."""
+    run = state.run_of(read.run)
+    if run is None or facts.cut_off is None:
+        return NOTHING
+    found: dict[str, None] = {}
+    for uuid, line in messages(read.lines):
+        if uuid not in facts.known and uuid not in found and not run.peer.has_seen(uuid):
+            found[uuid] = None
+            yield Recalled(run=facts.cut_off, uuid=uuid, line=Raw(line))
+    return Done(effects=(CloseGap(messages=tuple(found)),)) if found else NOTHING
 
 
 def decide_ended(state: State, ended: Ended, facts: EndFacts) -> Decision[Done]:

@@ -31,6 +31,7 @@ from quarterdeck.hub.decisions.inputs import (
 )
 from quarterdeck.hub.decisions.lines import open_plans
 from quarterdeck.hub.decisions.starts import begin, check_machine, next_spec
+from quarterdeck.hub.effects import SpendingChecked
 from quarterdeck.hub.run_state import BUDGET, RunState
 from quarterdeck.hub.supervision import crashes
 from quarterdeck.hub.supervision.budgets import news
@@ -136,8 +137,10 @@ def decide_spending(state: State, check: CheckSpending, facts: BudgetFacts) -> D
         return NOTHING
     ended = run.watch.ended(view.account)
     over = list(facts.over)
-    fresh = news(view.account, over)[0] if facts.changed or check.again else []
-    due = (facts.changed or check.again) and (run.meter.due or (bool(fresh) and run.meter.used))
+    looked = facts.changed or check.again
+    checked = (SpendingChecked(),) if looked else ()
+    fresh = news(view.account, over)[0] if looked else []
+    due = looked and (run.meter.due or (bool(fresh) and run.meter.used))
     metered = run.meter.metered(run.run, facts.prices) if due else None
     if over and run.busy and not run.stopped_at:
         yield from sent(run, run.peer.request_line(Interrupt())[1], by=BUDGET)
@@ -146,7 +149,7 @@ def decide_spending(state: State, check: CheckSpending, facts: BudgetFacts) -> D
     if metered is not None:
         yield metered
     yield from fresh
-    return NOTHING
+    return Done(effects=checked)
 
 
 # --- liveness ------------------------------------------------------------------------------------

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from quarterdeck.hub.decisions import answers, commands, lines, process, starts, supervision
+from quarterdeck.hub.decisions import (
+    answers,
+    commands,
+    lines,
+    notes,
+    process,
+    starts,
+    supervision,
+)
 from quarterdeck.hub.decisions import inputs as on
 from quarterdeck.hub.decisions.base import Decision
 from quarterdeck.protocol import commands as cmd
@@ -122,6 +130,7 @@ PROCESS: dict[type[object], Transition] = {
         process.decide_transcript,
         (ev.Recalled, ev.PeerPrompted, ev.Alarmed, ev.PromptTaken, ev.CliSession),
     ),
+    on.EarlierRead: Transition(process.decide_earlier, (ev.Recalled,)),
     on.StartFailed: Transition(process.decide_start_failed, (ev.RunEnded,)),
 }
 """What its process does, or its machine."""
@@ -157,5 +166,22 @@ HUB: dict[type[object], Transition] = {
 }
 """What the hub itself wants of a session."""
 
-TABLE: dict[type[object], Transition] = {**COMMANDS, **PROCESS, **CLOCK, **FOLLOWING, **HUB}
+_KEPT = (ev.SessionCreated, ev.SessionArchived)
+OTHERS: dict[type[object], Transition] = {
+    on.Note: Transition(notes.decide_note, (*_KEPT, ev.Noted)),
+    on.RecordCall: Transition(notes.decide_record_call, (*_KEPT, ev.Decided)),
+    on.TreeSettled: Transition(notes.decide_tree_settled, (ev.WorktreeSettled,)),
+    on.FolderActed: Transition(notes.decide_folder_acted, (ev.FolderChanged,)),
+    on.WentBack: Transition(notes.decide_went_back, (ev.SessionRewound,)),
+}
+"""What others do to it: no process waits for that."""
+
+TABLE: dict[type[object], Transition] = {
+    **COMMANDS,
+    **PROCESS,
+    **CLOCK,
+    **FOLLOWING,
+    **HUB,
+    **OTHERS,
+}
 """Every kind of input."""
