@@ -25,7 +25,8 @@ from quarterdeck.service.local_hub import RUNNER, end_runner, live_hub, own_toke
 
 AGENT = Path(__file__).with_name("agent.py")
 START_SECONDS = 60.0
-SETTINGS = "[runner]\nmax_agents = 2000\nmemory_floor_mb = 0\n"
+# In a sandbox the agent would not see the files that it sends; `bench sandbox` measures it.
+SETTINGS = '[sandbox]\nmode = "off"\n[runner]\nmax_agents = 2000\nmemory_floor_mb = 0\n'
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
