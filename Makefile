@@ -141,7 +141,8 @@ check: setup $(WEB)/node_modules/.installed ## format, lint, strict types, impor
 format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 
-types: setup $(WEB)/node_modules/.installed ## write the web deck's types from the hub's schema
+types: setup $(WEB)/node_modules/.installed ## write the protocol's declarations from tools/wire, and the web deck's types from the hub's schema
+	@$(BIN)/python tools/write_wire.py
 	@$(BIN)/python tools/write_web_types.py
 
 options: setup ## write the classes and pages that have a field or a row for each launch option

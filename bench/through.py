@@ -403,7 +403,7 @@ async def answering(client: Client) -> list[float]:
 async def _direct() -> list[float]:
     from quarterdeck import Agent, Options
     from quarterdeck.agent.asks import AnyAsk, Decision, ToolAsk
-    from quarterdeck.wire import Result
+    from quarterdeck.wire.result import Result
 
     async def allow(ask: AnyAsk) -> Decision:
         assert isinstance(ask, ToolAsk)

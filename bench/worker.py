@@ -32,7 +32,7 @@ async def ours(file: str) -> tuple[float, int]:
 async def ours_typed(file: str) -> tuple[float, int]:
     """As `ours`, and everything that is decoded on demand is asked for."""
     from quarterdeck import Agent, Options
-    from quarterdeck.wire import Assistant, StreamEvent, User
+    from quarterdeck.wire.messages import Assistant, StreamEvent, User
 
     options = Options(claude=(sys.executable, "-S", str(EMITTER)), env={"BENCH_FILE": file})
     async with Agent(options) as agent:

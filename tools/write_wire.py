@@ -1,8 +1,8 @@
 """Write the modules of `wire` that only declare: `python tools/write_wire.py`.
 
 `tools/wire` is the catalogue of the protocol. A file there is the source of one module of
-`quarterdeck.wire`, or a part of it: `commands.files.toml` is a part of `commands`. A test
-fails when a module differs from its source.
+`quarterdeck.wire`, or a part of it: `commands.files.toml` is a part of `commands`. `make types`
+writes the modules, and a test fails when one differs from its source.
 
 A table of a file is a struct, unless it has one of the keys in `_KINDS`. The classes below list the
 keys of each kind. Types and defaults are written as in Python.

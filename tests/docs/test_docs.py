@@ -18,7 +18,7 @@ import quarterdeck
 from quarterdeck import Agent, Hook, Listener, Options, Prompt, Query, Reply, ask, listen, wire
 from quarterdeck.agent.controls import Controls
 from quarterdeck.domain import errors
-from quarterdeck.wire.commands import Command
+from quarterdeck.wire.command_base import Command
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.reports import ResultSubtype
 from support.clis import PROJECT

@@ -40,7 +40,7 @@ def written(folder: Path, **files: str) -> str:
 def test_a_module_is_what_the_catalogue_says(module: str) -> None:
     catalogue = tool.read_catalogue()
     theme = catalogue[module]
-    assert tool.write_module(theme, catalogue) == theme.path.read_text(), "run tools/write_wire.py"
+    assert tool.write_module(theme, catalogue) == theme.path.read_text(), "run `make types`"
 
 
 def test_every_written_module_is_in_the_catalogue() -> None:

@@ -6,12 +6,19 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import RequestRefused, UsageError
 from quarterdeck.wire.base import Part
+from quarterdeck.wire.command_base import (
+    Command,
+    Empty,
+    UnknownCommand,
+    answer_type,
+    decode_answer,
+    decode_or_none,
+)
+from quarterdeck.wire.command_codec import decode_command, encode_command
 from quarterdeck.wire.commands import (
     COMMANDS,
     CancelAsyncMessage,
-    Command,
     ContextUsage,
-    Empty,
     EndSession,
     GenerateSessionTitle,
     GetContextUsage,
@@ -36,13 +43,7 @@ from quarterdeck.wire.commands import (
     SetModel,
     SetPermissionMode,
     Settings,
-    UnknownCommand,
     UpdateSettings,
-    answer_type,
-    decode_answer,
-    decode_command,
-    decode_or_none,
-    encode_command,
 )
 from quarterdeck.wire.hooks import HookMatcher
 from quarterdeck.wire.info import (

@@ -11,7 +11,8 @@ from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Message, Unknown
 from quarterdeck.wire.content import TextBlock, ToolResultBlock
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
-from quarterdeck.wire.envelope import OriginKind, System
+from quarterdeck.wire.envelope import System
+from quarterdeck.wire.info import OriginKind
 from quarterdeck.wire.internal import (
     AutocompactState,
     CommandLifecycle,

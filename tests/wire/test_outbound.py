@@ -6,7 +6,8 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import allow, deny
 from quarterdeck.wire.base import Message, Unknown
-from quarterdeck.wire.commands import Interrupt, UnknownCommand
+from quarterdeck.wire.command_base import UnknownCommand
+from quarterdeck.wire.commands import Interrupt
 from quarterdeck.wire.outbound import (
     HUMAN,
     Answer,

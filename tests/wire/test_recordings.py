@@ -22,15 +22,8 @@ from quarterdeck.links.replay import ReplayLink, read_records
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult, DenyResult, McpAnswer
 from quarterdeck.wire.base import Malformed, Message, Unknown
-from quarterdeck.wire.commands import (
-    Command,
-    Empty,
-    EndSession,
-    Initialize,
-    UnknownCommand,
-    answer_type,
-    decode_answer,
-)
+from quarterdeck.wire.command_base import Command, Empty, UnknownCommand, answer_type, decode_answer
+from quarterdeck.wire.commands import EndSession, Initialize
 from quarterdeck.wire.control import ControlRequest, ControlResponse
 from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.outbound import Answer, Prompt, Request

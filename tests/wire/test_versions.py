@@ -3,9 +3,9 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import UnsupportedError, UsageError
 from quarterdeck.wire import versions
+from quarterdeck.wire.command_base import Command, UnknownCommand
 from quarterdeck.wire.commands import (
     ApplyFlagSettings,
-    Command,
     EndSession,
     GetPlan,
     GetStatus,
@@ -18,7 +18,6 @@ from quarterdeck.wire.commands import (
     SetMcpPermissionModeOverride,
     SetPermissionMode,
     StopTask,
-    UnknownCommand,
 )
 from quarterdeck.wire.hooks import HookMatcher
 from quarterdeck.wire.info import AgentDefinition

@@ -50,14 +50,8 @@ from quarterdeck.domain.errors import (
 )
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.commands import (
-    Command,
-    EndSession,
-    InitializeAnswer,
-    Interrupt,
-    SendMcpMessage,
-    decode_answer,
-)
+from quarterdeck.wire.command_base import Command, decode_answer
+from quarterdeck.wire.commands import EndSession, InitializeAnswer, Interrupt, SendMcpMessage
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
 from quarterdeck.wire.exchange import Abandoned, Answered, Ending, Lost, Refused
 from quarterdeck.wire.internal import TranscriptMirror

@@ -26,7 +26,7 @@ from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import Answer, Outcome
 from quarterdeck.protocol.shapes import SessionChanges
 from quarterdeck.protocol.views import AskView, Rewound
-from quarterdeck.wire.commands import Command, decode_answer
+from quarterdeck.wire.command_base import Command, decode_answer
 from quarterdeck.wire.controls import SessionControls
 from quarterdeck.wire.decisions import Decision
 

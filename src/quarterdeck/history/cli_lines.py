@@ -12,7 +12,7 @@ from typing import Literal
 
 from quarterdeck.protocol import events as ev
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.envelope import Origin, OriginKind
+from quarterdeck.wire.info import Origin, OriginKind
 from quarterdeck.wire.internal import CommandLifecycle
 from quarterdeck.wire.messages import Assistant, Result, User
 from quarterdeck.wire.notices import (

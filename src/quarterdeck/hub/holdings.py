@@ -21,18 +21,17 @@ from quarterdeck.journal.holds import evolve_holds
 from quarterdeck.protocol.events import ContextChanged, Event, ToolEnded, ToolStarted
 from quarterdeck.protocol.holds import Holds
 from quarterdeck.wire.base import Message
+from quarterdeck.wire.command_base import decode_answer, decode_or_none
 from quarterdeck.wire.commands import (
+    ContextUsage,
     GetContextUsage,
     Initialize,
     InitializeAnswer,
     ListModels,
+    McpServers,
     McpStatus,
-    decode_answer,
-    decode_or_none,
+    Models,
 )
-from quarterdeck.wire.commands.conversation import ContextUsage
-from quarterdeck.wire.commands.mcp import McpServers
-from quarterdeck.wire.commands.settings import Models
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, ConversationReset, Result, User
 from quarterdeck.wire.rawjson import is_object

@@ -14,8 +14,8 @@ from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.hub.clip import count_of, id_of, name_of, text_of
 from quarterdeck.protocol.events import Alarmed, Event, PeerPrompted
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.envelope import Origin, OriginKind
 from quarterdeck.wire.exchange import RecentIds
+from quarterdeck.wire.info import Origin, OriginKind
 from quarterdeck.wire.messages import Result, User
 
 PEER_PROMPT = "peer_prompt"

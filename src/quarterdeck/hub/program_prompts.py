@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from quarterdeck.protocol.events import Event, PromptQueued, PromptSent, PromptTaken
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.envelope import OriginKind
+from quarterdeck.wire.info import OriginKind
 from quarterdeck.wire.messages import User
 from quarterdeck.wire.rawjson import members
 

@@ -20,8 +20,12 @@ from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import Outcome
 from quarterdeck.protocol.sessions import is_agent
 from quarterdeck.protocol.views import Checkpoint, Rewound
-from quarterdeck.wire.commands.conversation import RewindConversation, RewindConversationAnswer
-from quarterdeck.wire.commands.files import RewindFiles, RewindResult
+from quarterdeck.wire.commands import (
+    RewindConversation,
+    RewindConversationAnswer,
+    RewindFiles,
+    RewindResult,
+)
 from quarterdeck.wire.versions import Version, release
 
 SECONDS = 60.0

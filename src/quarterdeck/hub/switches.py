@@ -23,15 +23,14 @@ from quarterdeck.protocol.modes import DEFAULT, allows_more, chosen_mode, with_m
 from quarterdeck.protocol.sessions import AUTO, SessionSpec, thinking_code
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
+from quarterdeck.wire.command_base import Command, decode_or_none
 from quarterdeck.wire.commands import (
     ApplyFlagSettings,
-    Command,
     InitializeAnswer,
     ModelAnswer,
     SetMaxThinkingTokens,
     SetModel,
     SetPermissionMode,
-    decode_or_none,
 )
 from quarterdeck.wire.control import ControlResponse
 from quarterdeck.wire.hooks import HookInput, PreToolUseInput, UnknownHook

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from quarterdeck.hub.clip import first, name_of, text_of
 from quarterdeck.protocol.events import Event, TodosChanged
 from quarterdeck.protocol.holds import Holds, Todo
-from quarterdeck.wire.commands import decode_or_none
+from quarterdeck.wire.command_base import decode_or_none
 from quarterdeck.wire.content import ToolUseBlock
 
 MOST_TODOS = 100

@@ -11,10 +11,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TypeAlias, TypeVar
 
+from quarterdeck.wire.command_base import Command
 from quarterdeck.wire.commands import (
     ApplyFlagSettings,
     BackgroundTasks,
-    Command,
     ContextUsage,
     FileSuggestions,
     GenerateSessionTitle,

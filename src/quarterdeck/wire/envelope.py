@@ -1,6 +1,6 @@
 """Common parts of the CLI's messages.
 
-Owns the base of all `system` messages, the origin, and lazy decoding of parts. It knows none of the
+Owns the base of all `system` messages, and lazy decoding of parts. It knows none of the
 modules that define messages.
 
 The convention for a lazy part: a field `x_json` holds the undecoded JSON, and a cached property `x`
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, field
 
 from quarterdeck.domain.structs import DECODE_ERRORS
-from quarterdeck.wire.base import Message, Number, OpenEnum, Part
+from quarterdeck.wire.base import Message, Part
 
 T = TypeVar("T")
 
@@ -76,42 +76,3 @@ class Lazy(Generic[T]):
 
 def _is_missing(json: Raw) -> bool:
     return not json or (len(json) == 4 and bytes(json) == b"null")
-
-
-class OriginKind(OpenEnum):
-    """The origin of a prompt or a turn."""
-
-    HUMAN = "human"
-    CHANNEL = "channel"
-    PEER = "peer"
-    TASK_NOTIFICATION = "task-notification"
-    COORDINATOR = "coordinator"
-    UNCLASSIFIED = "unclassified"
-    OBSERVER = "observer"
-    OBSERVER_ACTIVITY = "observer-activity"
-    AUTO_CONTINUATION = "auto-continuation"
-
-
-class Origin(Body):
-    """The origin of a prompt or a turn, with details.
-
-    Only `kind` is always set. `task-notification` is a turn that the CLI started by itself.
-    """
-
-    kind: OriginKind = OriginKind.UNCLASSIFIED
-    server: str | None = None
-    from_: str | None = field(name="from", default=None)
-    from_mode: str | None = field(name="fromMode", default=None)
-    from_session: str | None = field(name="fromSession", default=None)
-    name: str | None = None
-    sender_task_id: str | None = field(name="senderTaskId", default=None)
-    body: str | None = None
-    msg_id: str | None = None
-    verified_peer_pid: Number | None = field(name="verifiedPeerPid", default=None)
-    subkind: str | None = None
-    fire_reason: str | None = field(name="fireReason", default=None)
-    run_id: str | None = field(name="runId", default=None)
-    producer: str | None = None
-
-
-decode_origin: Lazy[Origin] = Lazy(Origin, Origin)

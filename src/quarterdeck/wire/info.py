@@ -1,4 +1,4 @@
-"""Descriptions of the CLI, and of servers, agents and plugins.
+"""Descriptions of the CLI, of servers, agents and plugins, and of the origin of a prompt.
 
 Owns the small structs that several messages and answers share. Everything that comes from a CLI has
 a default, because versions differ. Python names are snake case; the wire's are camel case.
@@ -14,6 +14,7 @@ from msgspec import Raw, field
 
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
+from quarterdeck.wire.envelope import Body, Lazy
 from quarterdeck.wire.permissions import PermissionMode
 
 EffortName: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
@@ -212,3 +213,42 @@ class PluginConfig(Part, tag="local", rename="camel"):
 
     path: str
     skip_mcp_discovery: bool | None = None
+
+
+class OriginKind(OpenEnum):
+    """The origin of a prompt or a turn."""
+
+    HUMAN = "human"
+    CHANNEL = "channel"
+    PEER = "peer"
+    TASK_NOTIFICATION = "task-notification"
+    COORDINATOR = "coordinator"
+    UNCLASSIFIED = "unclassified"
+    OBSERVER = "observer"
+    OBSERVER_ACTIVITY = "observer-activity"
+    AUTO_CONTINUATION = "auto-continuation"
+
+
+class Origin(Body):
+    """The origin of a prompt or a turn, with details.
+
+    Only `kind` is always set. `task-notification` is a turn that the CLI started by itself.
+    """
+
+    kind: OriginKind = OriginKind.UNCLASSIFIED
+    server: str | None = None
+    from_: str | None = field(name="from", default=None)
+    from_mode: str | None = field(name="fromMode", default=None)
+    from_session: str | None = field(name="fromSession", default=None)
+    name: str | None = None
+    sender_task_id: str | None = field(name="senderTaskId", default=None)
+    body: str | None = None
+    msg_id: str | None = None
+    verified_peer_pid: Number | None = field(name="verifiedPeerPid", default=None)
+    subkind: str | None = None
+    fire_reason: str | None = field(name="fireReason", default=None)
+    run_id: str | None = field(name="runId", default=None)
+    producer: str | None = None
+
+
+decode_origin: Lazy[Origin] = Lazy(Origin, Origin)

@@ -24,7 +24,7 @@ from quarterdeck.wire.content import (
 )
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
 from quarterdeck.wire.deltas import delta_text
-from quarterdeck.wire.envelope import Origin, decode_origin
+from quarterdeck.wire.info import Origin, decode_origin
 from quarterdeck.wire.internal import AutocompactState, CommandLifecycle, TranscriptMirror
 from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.reports import (

@@ -22,7 +22,8 @@ from msgspec import Raw, Struct, field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Message, OpenEnum, Part
-from quarterdeck.wire.commands import Command, UnknownCommand, decode_command, encode_command
+from quarterdeck.wire.command_base import Command, UnknownCommand
+from quarterdeck.wire.command_codec import decode_command, encode_command
 from quarterdeck.wire.content import DocumentBlock, ImageBlock, Source, TextBlock
 from quarterdeck.wire.control import Outcome, Reply, decode_reply
 from quarterdeck.wire.rawjson import (

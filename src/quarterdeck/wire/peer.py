@@ -42,7 +42,8 @@ from quarterdeck.domain.errors import UnsupportedError, UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.commands import Command, Initialize, InitializeAnswer, decode_or_none
+from quarterdeck.wire.command_base import Command, decode_or_none
+from quarterdeck.wire.commands import Initialize, InitializeAnswer
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
 from quarterdeck.wire.exchange import (
     Abandoned,

@@ -15,7 +15,8 @@ from msgspec import Raw, field
 from quarterdeck.domain.structs import ABSENT, name_set
 from quarterdeck.wire.base import Message, Number
 from quarterdeck.wire.content import Usage, decode_usage
-from quarterdeck.wire.envelope import Lazy, Origin, decode_origin
+from quarterdeck.wire.envelope import Lazy
+from quarterdeck.wire.info import Origin, decode_origin
 from quarterdeck.wire.reports import (
     DeferredToolUse,
     FastModeDisabledReason,

@@ -17,15 +17,14 @@ from typing import Any
 from msgspec import Struct
 
 from quarterdeck.domain.errors import UnsupportedError, UsageError
+from quarterdeck.wire.command_base import Command, UnknownCommand
 from quarterdeck.wire.commands import (
     ApplyFlagSettings,
-    Command,
     Initialize,
     Interrupt,
     McpCall,
     SetMcpPermissionModeOverride,
     SetPermissionMode,
-    UnknownCommand,
 )
 from quarterdeck.wire.outbound import Prompt
 from quarterdeck.wire.permissions import PermissionMode

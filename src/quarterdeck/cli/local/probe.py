@@ -40,7 +40,8 @@ from quarterdeck.testing.clis import isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import ApiError, Gate, Said, Text, Thinking, ToolUse, play, reply
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.commands import Command, Initialize, answer_type
+from quarterdeck.wire.command_base import Command, answer_type
+from quarterdeck.wire.commands import Initialize
 from quarterdeck.wire.control import ControlRequest, ControlResponse
 from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.hooks import HookEvent, HookInput, UnknownHook

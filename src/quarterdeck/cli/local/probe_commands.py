@@ -11,12 +11,12 @@ from uuid import uuid4
 
 from msgspec import Raw
 
+from quarterdeck.wire.command_base import Command
 from quarterdeck.wire.commands import (
     AddDirectory,
     ApplyFlagSettings,
     BackgroundTasks,
     CancelAsyncMessage,
-    Command,
     ExportConversation,
     FileSuggestions,
     GenerateSessionTitle,

@@ -25,8 +25,9 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import Stored
-from quarterdeck.wire import Assistant, User, from_cli
+from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock, Usage
+from quarterdeck.wire.messages import Assistant, User
 
 AGENT = "claude-code"
 PROVIDER = "anthropic"

@@ -52,7 +52,8 @@ from quarterdeck.protocol.events import (
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.protocol.views import PromptView
-from quarterdeck.wire.commands import ApplyFlagSettings, decode_command
+from quarterdeck.wire.command_codec import decode_command
+from quarterdeck.wire.commands import ApplyFlagSettings
 from quarterdeck.wire.commands import Interrupt as InterruptCli
 from quarterdeck.wire.outbound import CheckedBody, Prompt
 

@@ -36,7 +36,7 @@ from quarterdeck.protocol.machine_requests import FolderDone, Settled
 from quarterdeck.protocol.runner_frames import Connection, ProgramAct
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-from quarterdeck.wire.commands import Command
+from quarterdeck.wire.command_base import Command
 
 # --- what a process does -------------------------------------------------------------------------
 

@@ -33,7 +33,8 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.commands import GetPlan, PlanAnswer, decode_or_none
+from quarterdeck.wire.command_base import decode_or_none
+from quarterdeck.wire.commands import GetPlan, PlanAnswer
 from quarterdeck.wire.control import ControlRequest
 from quarterdeck.wire.exchange import Answered, Ending
 from quarterdeck.wire.hook_outputs import SyncOutput

@@ -14,7 +14,7 @@ from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.media import download
 from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.text import plain
-from quarterdeck.wire.commands.files import FileContents
+from quarterdeck.wire.commands import FileContents
 
 FORMS = {"markdown": "md", "html": "html", "json": "ndjson"}
 

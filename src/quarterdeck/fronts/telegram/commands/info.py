@@ -21,8 +21,7 @@ from quarterdeck.protocol.holds import McpServer
 from quarterdeck.protocol.sessions import Budget
 from quarterdeck.protocol.shapes import SessionChanges
 from quarterdeck.protocol.usage import UsageBy, Used
-from quarterdeck.wire.commands.conversation import ContextUsage
-from quarterdeck.wire.commands.mcp import McpServers
+from quarterdeck.wire.commands import ContextUsage, McpServers
 
 LISTED = 20
 

@@ -1,8 +1,8 @@
 """The base of commands: control requests of ours with typed answers.
 
-Owns `Command`, the generic base whose parameter is the answer, and the decoding of answers. The
-other modules of this package have the commands, by theme. `outbound` puts a command into its
-envelope; `versions` knows which version accepts it.
+Owns `Command`, the generic base whose parameter is the answer, and the decoding of answers.
+`commands` declares the commands, and `command_codec` encodes them. `outbound` puts a command into
+its envelope; `versions` knows which version accepts it.
 """
 
 from __future__ import annotations
