@@ -14,6 +14,7 @@ import anyio.to_thread
 import pytest
 from msgspec import Raw
 
+from quarterdeck.domain.coded import TextCode
 from quarterdeck.domain.errors import LinkRefused
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.hub import Hub
@@ -326,7 +327,10 @@ async def test_an_answer_of_the_program_that_a_rule_does_not_want_does_not_count
         with anyio.fail_after(SECONDS):
             while True:
                 events = [each.event for each in await hub.events(view.session)]
-                if any(isinstance(each, Noted) and "not count" in each.text for each in events):
+                codes = [
+                    each.coded.code for each in events if isinstance(each, Noted) and each.coded
+                ]
+                if TextCode.ANSWER_IGNORED in codes:
                     break
                 await anyio.sleep(0.01)
         (ask,) = view.asks

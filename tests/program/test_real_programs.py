@@ -168,7 +168,7 @@ async def test_people_and_program_answer_and_policy_denies_and_ends_are_clean(
     audit = await _audit(programs)
     assert "allow by program waits.py Bash: touch a" in audit
     assert "deny by program waits.py Bash: touch deny" in audit
-    log = (await deck("log", "--json", ask.session)).out
+    log = (await deck("log", ask.session)).out
     assert "program waits.py has answered, and that does not count" in log
 
     # A program that is ended takes its CLI and all that it started with it, at once.

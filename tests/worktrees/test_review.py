@@ -525,9 +525,9 @@ async def test_what_will_become_of_a_worktree_is_said_before_and_nothing_is_chan
         return (await settle(wanted, worktrees, lambda path, branch: False)).text
 
     merge = await said(TreeAction.MERGE)
-    assert merge.startswith("1 commits of task will be merged into main. First, 1 files")
+    assert merge.startswith("1 commit of task will be merged into main. First, 1 uncommitted file")
     assert merge.endswith("Then its worktree and branch are removed.")
-    assert "will be removed. 1 files that are not committed" in await said(TreeAction.DISCARD)
+    assert "will be removed. It has 1 uncommitted file." in await said(TreeAction.DISCARD)
     assert "is kept" in await said(TreeAction.KEEP)
     assert tree.is_dir()
     assert not (place.repository / "made").exists()

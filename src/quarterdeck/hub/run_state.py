@@ -86,7 +86,7 @@ BUDGET = "budget"
 REMEMBERED_MESSAGES = 1024
 """Messages that are known when a transcript is read for those that were not received: these are at
 its end."""
-DECIDED_BEFORE = Verdict(behavior=Behavior.ALLOW, reasons=("it was decided before",))
+DECIDED_BEFORE = Verdict(behavior=Behavior.ALLOW)
 
 
 class LineReport(msgspec.Struct, kw_only=True, gc=False):

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.policy.builtin import SOURCE, BuiltinHit, Touch, check_builtin
 from quarterdeck.policy.doubts import doubts_of
@@ -26,6 +27,7 @@ from quarterdeck.policy.policy import STRICTNESS, Policy
 from quarterdeck.policy.rewrite import CannotRewrite, PartEdit, rewrite_input
 from quarterdeck.policy.rules import FAMILY, AskSettings, Hit, Rule, Verb, strictest
 from quarterdeck.policy.specifiers import COMMANDS, Behavior
+from quarterdeck.protocol.coded_texts import coded_text
 
 __all__ = ["FOR_PEOPLE", "Behavior", "Call", "Rules", "Verdict", "decide"]
 
@@ -70,21 +72,30 @@ class Matched(Value):
     unknown: tuple[str, ...] = ()
     """What is not known, where that is why it is not sure: a word, and the reason."""
 
+    @property
+    def coded(self) -> CodedText:
+        """As the reason of a verdict."""
+        return CodedText(
+            code=TextCode.RULE_APPLIES if self.sure else TextCode.RULE_MAY_APPLY,
+            name=self.rule,
+            other=self.source,
+            verb=self.verdict,
+            names=self.parts[:SHOWN],
+            count=len(self.parts),
+            detail="; ".join(self.unknown[:SHOWN]),
+        )
+
     def __str__(self) -> str:
         """As people read it."""
-        shown = ", ".join(self.parts[:SHOWN])
-        if len(self.parts) > SHOWN:
-            shown += f" and {len(self.parts) - SHOWN} more"
-        verb = self.verdict if self.sure else f"may {self.verdict}"
-        because = f" ({'; '.join(self.unknown[:SHOWN])})" if self.unknown else ""
-        return f"{self.rule} ({self.source}): {verb} {shown}{because}"
+        return coded_text(self.coded)
 
 
 class Verdict(Value):
     """The decision on a call, with reasons."""
 
     behavior: Behavior
-    reasons: tuple[str, ...]
+    coded: tuple[CodedText, ...] = ()
+    """The reasons."""
     ruled: bool = False
     """Whether a rule or a default of ours decided it; otherwise the CLI decides."""
     rule: str | None = None
@@ -99,6 +110,11 @@ class Verdict(Value):
     open: tuple[str, ...] = ()
     """The parts that no rule allows, where nothing stops them either."""
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The reasons in words."""
+        return tuple(map(coded_text, self.coded))
+
 
 def decide(call: Call, rules: Rules, request: Request | None = None) -> Verdict:
     """Decide about a call. Total: whatever it is given, it gives a verdict.
@@ -108,8 +124,8 @@ def decide(call: Call, rules: Rules, request: Request | None = None) -> Verdict:
     try:
         return _decide(call, rules, frozenset(), request)
     except Exception as error:  # noqa: BLE001 - fails closed: a fault of ours must not let anything pass
-        reason = f"policy could not decide ({type(error).__name__}: {error})"
-        return Verdict(behavior=Behavior.ASK, reasons=(reason,), ruled=True, source="policy")
+        why = CodedText(code=TextCode.POLICY_FAILED, detail=f"{type(error).__name__}: {error}")
+        return Verdict(behavior=Behavior.ASK, coded=(why,), ruled=True, source="policy")
 
 
 def _decide(
@@ -157,7 +173,7 @@ def _builtin_denial(found: BuiltinHit) -> Verdict:
     matched = _builtin_matched(found)
     return Verdict(
         behavior=Behavior.DENY,
-        reasons=(str(matched),),
+        coded=(matched.coded,),
         ruled=True,
         rule=found.rule,
         source=SOURCE,
@@ -182,7 +198,7 @@ def _after(hit: Hit, result: Verdict, asked: list[Matched], found: _Found, new: 
     return replace(
         result,
         input=result.input or new,
-        reasons=(str(how), *result.reasons),
+        coded=(how.coded, *result.coded),
         matched=(how, *result.matched),
         rule=result.rule or how.rule,
         source=result.source or how.source,
@@ -191,8 +207,7 @@ def _after(hit: Hit, result: Verdict, asked: list[Matched], found: _Found, new: 
 
 def _allow_or_default(call: Call, rules: Rules, found: _Found) -> Verdict:
     if call.tool in FOR_PEOPLE:
-        reason = f"{call.tool} is a question to a person"
-        return Verdict(behavior=Behavior.ASK, reasons=(reason,), matched=found.all)
+        return replace(_for_person(call), matched=found.all)
     if not found.open and found.allowing and found.unread:
         return found.unreadable()
     if not found.open and found.allowing:
@@ -206,11 +221,17 @@ def _allow_or_default(call: Call, rules: Rules, found: _Found) -> Verdict:
     strict = max(rules.policies, key=lambda policy: STRICTNESS.index(policy.default))
     if strict.default != "cli":
         behavior = Behavior.ASK if strict.default == "ask" else Behavior.DENY
-        missing = _list_parts(left) or call.tool
-        reason = f"no rule allows {missing}, and the default of {strict.name} is {behavior}"
+        missing = left or (call.tool,)
+        why = CodedText(
+            code=TextCode.DEFAULT_APPLIES,
+            names=missing[:SHOWN],
+            count=len(missing),
+            other=strict.name,
+            verb=behavior.value,
+        )
         return Verdict(
             behavior=behavior,
-            reasons=(reason,),
+            coded=(why,),
             ruled=True,
             rule="default",
             source=strict.name,
@@ -224,14 +245,19 @@ def _allow_or_default(call: Call, rules: Rules, found: _Found) -> Verdict:
 
 def _without_policy(call: Call, rules: Rules) -> Verdict:
     if call.tool in FOR_PEOPLE:
-        return Verdict(behavior=Behavior.ASK, reasons=(f"{call.tool} is a question to a person",))
+        return _for_person(call)
     return _auto_approval(call) if call.tool in rules.auto_approve else _cli_verdict(call, rules)
+
+
+def _for_person(call: Call) -> Verdict:
+    why = CodedText(code=TextCode.QUESTION_TO_PERSON, name=call.tool)
+    return Verdict(behavior=Behavior.ASK, coded=(why,))
 
 
 def _auto_approval(call: Call) -> Verdict:
     return Verdict(
         behavior=Behavior.ALLOW,
-        reasons=(f"{call.tool} is on the session's auto-approve list",),
+        coded=(CodedText(code=TextCode.AUTO_APPROVED, name=call.tool),),
         ruled=True,
         rule="auto-approve",
         source="session",
@@ -240,19 +266,18 @@ def _auto_approval(call: Call) -> Verdict:
 
 def _cli_verdict(call: Call, rules: Rules) -> Verdict:
     if rules.skip_permissions:
-        reason = "a person started the session with permissions skipped"
         return Verdict(
             behavior=Behavior.ALLOW,
-            reasons=(reason,),
+            coded=(CodedText(code=TextCode.PERMISSIONS_SKIPPED),),
             rule="skip-permissions",
             source="session",
         )
     if call.cli_asks:
-        return Verdict(behavior=Behavior.ASK, reasons=("no rule applies, and the CLI asks",))
+        return Verdict(behavior=Behavior.ASK, coded=(CodedText(code=TextCode.NO_RULE_CLI_ASKS),))
     mode = call.facts.mode or "default"
     return Verdict(
         behavior=Behavior.ALLOW,
-        reasons=(f"no rule applies, and the CLI allows it in mode {str(mode)!r}",),
+        coded=(CodedText(code=TextCode.NO_RULE_CLI_ALLOWS, name=str(mode)),),
     )
 
 
@@ -372,9 +397,9 @@ class _Found:
     def unreadable(self) -> Verdict:
         """The verdict on a call that rules would allow, if it could be read."""
         whys = ", ".join(dict.fromkeys(need.why for need in self.unread if need.why))
-        reason = f"its effect is not known ({whys}), and no rule names exactly this call"
+        why = CodedText(code=TextCode.EFFECT_UNKNOWN, detail=whys)
         asked = self.verdict(Behavior.ASK, self.allowing)
-        return replace(asked, reasons=(reason,), rule="unreadable", source="policy")
+        return replace(asked, coded=(why,), rule="unreadable", source="policy")
 
     def verdict(self, behavior: Behavior, deciding: list[Matched]) -> Verdict:
         """The verdict that these rules make."""
@@ -382,7 +407,7 @@ class _Found:
         messages = [rule.message for rule in rules if rule is not None and rule.message]
         return Verdict(
             behavior=behavior,
-            reasons=tuple(str(one) for one in deciding),
+            coded=tuple(one.coded for one in deciding),
             ruled=True,
             rule=deciding[0].rule,
             source=deciding[0].source,
@@ -430,8 +455,3 @@ def _new_input(hit: Hit, call: Call) -> Raw | str | None:
         return rewrite_input(rule.rewrite, call.input, edited)
     except CannotRewrite as error:
         return str(error)
-
-
-def _list_parts(parts: tuple[str, ...]) -> str:
-    shown = ", ".join(parts[:SHOWN])
-    return f"{shown} and {len(parts) - SHOWN} more" if len(parts) > SHOWN else shown

@@ -75,6 +75,33 @@ _TEXTS: dict[str, str] = {
         "The transcript on {0.name!r} had {0.count} messages that the journal does not have. It is"
         " kept there as {0.path}."
     ),
+    C.POLICY_FAILED: "policy could not decide ({0.detail})",
+    C.QUESTION_TO_PERSON: "{0.name} is a question to a person",
+    C.AUTO_APPROVED: "{0.name} is on the session's auto-approve list",
+    C.PERMISSIONS_SKIPPED: "a person started the session with permissions skipped",
+    C.NO_RULE_CLI_ASKS: "no rule applies, and the CLI asks",
+    C.NO_RULE_CLI_ALLOWS: "no rule applies, and the CLI allows it in mode {0.name!r}",
+    C.EFFECT_UNKNOWN: ("its effect is not known ({0.detail}), and no rule names exactly this call"),
+    C.PLAN_TOO_SOON: "the plan comes again too soon; {0.seconds:g} s are left to improve it",
+    C.PLAN_MODE_SKIPS: (
+        "the CLI was started with permissions skipped, and would not ask in plan mode"
+    ),
+    C.NOT_ASKED: "the rules were not asked about this call",
+    C.CALL_UNREADABLE: "the call could not be read, so that no rule can allow it",
+    C.CLI_DECIDED: "the CLI decided by itself, in mode {0.name!r}",
+    C.CALLED_AT_MCP: "called by {0.name} at /mcp",
+    C.CALL_REFUSED: "{0.detail}",
+    C.ANSWER_ALLOWED: "allowed ({0.name})",
+    C.ANSWER_EDITED: "allowed ({0.name}), with another input",
+    C.ANSWER_GIVEN: "answered",
+    C.ANSWER_SKIPPED: "skipped",
+    C.PLAN_FRESH: "approved, to be done in a new conversation",
+    C.PLAN_AUTO: "approved, edits accepted",
+    C.PLAN_MANUAL: "approved, every call asked about",
+    C.PLAN_REVISE: "to be revised",
+    C.PLAN_REJECTED: "rejected",
+    C.FORM_ANSWERED: "{0.name}",
+    C.CLI_CHANGES: "the CLI changes: {0.detail}",
     C.COMMITTED: "Committed {0.commit}: {0.detail}",
     C.PUSHED: "Pushed {0.name} ({0.commit}) to {0.url}.",
     C.PULL_REQUEST_OPENED: "Opened a pull request from {0.name} into {0.other}: {0.url}",
@@ -137,12 +164,55 @@ def _peer(coded: CodedText) -> str:
     return f"Another Claude session ({who}) prompted this one, although it refuses such prompts."
 
 
+def _parts(coded: CodedText) -> str:
+    shown, more = ", ".join(coded.names), coded.count - len(coded.names)
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _rule(coded: CodedText) -> str:
+    verb = coded.verb if coded.code == C.RULE_APPLIES else f"may {coded.verb}"
+    because = f" ({coded.detail})" if coded.detail else ""
+    return f"{coded.name} ({coded.other}): {verb} {_parts(coded)}{because}"
+
+
+def _default(coded: CodedText) -> str:
+    return f"no rule allows {_parts(coded)}, and the default of {coded.other} is {coded.verb}"
+
+
+def _denied(coded: CodedText) -> str:
+    return coded.detail or "denied"
+
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in _UNITS:
+        if seconds >= size and seconds % size == 0:
+            return f"{int(seconds // size)} {unit}"
+    return f"{seconds:g} s"
+
+
+def _plural(count: float, noun: str) -> str:
+    return f"{count:g} {noun}" if count == 1 else f"{count:g} {noun}s"
+
+
+def _grant(coded: CodedText) -> str:
+    where = {
+        "session": "in this session",
+        "project": f"in the project {coded.other}",
+        "folder": f"in {coded.path}",
+    }.get(coded.verb, "in all sessions")
+    until = f" for {_duration(coded.seconds)}" if coded.seconds else ""
+    return f"granted {', '.join(coded.names)} {where}{until} (grant {coded.ref})"
+
+
 def _staged(verb: str) -> Callable[[CodedText], str]:
-    return lambda coded: f"{verb}: {coded.path or f'{coded.count} files'}."
+    return lambda coded: f"{verb}: {coded.path or _plural(coded.count, 'file')}."
 
 
 def _undone(coded: CodedText) -> str:
-    places = f" {coded.count} changed places of" if coded.count else ""
+    places = f" {_plural(coded.count, 'changed place')} of" if coded.count else ""
     kept = f" What was there is kept: git show {coded.ref}:{coded.path}" if coded.ref else ""
     return f"Undone:{places} {coded.path}.{kept}"
 
@@ -161,10 +231,11 @@ def _in_base(coded: CodedText) -> str:
 
 
 def _would_merge(coded: CodedText) -> str:
-    text = f"{coded.count} commits of {coded.name} will be merged into {coded.other}."
+    commits = _plural(coded.count, "commit")
+    text = f"{commits} of {coded.name} will be merged into {coded.other}."
     if coded.most:
-        open_ = f"{coded.most} files that are not committed"
-        text += f" First, {open_} will be committed with your message; that may conflict."
+        files = _plural(coded.most, "uncommitted file")
+        text += f" First, {files} will be committed with your message; that may conflict."
     return text
 
 
@@ -184,9 +255,9 @@ def _discarded(coded: CodedText) -> str:
 
 
 def _would_discard(coded: CodedText) -> str:
-    open_ = f" {coded.count} files that are not committed are in it." if coded.count else ""
+    files = f" It has {_plural(coded.count, 'uncommitted file')}." if coded.count else ""
     return (
-        f"The worktree and the branch {coded.name} will be removed.{open_}"
+        f"The worktree and the branch {coded.name} will be removed.{files}"
         " Work that is nowhere else is saved first under a ref of git."
     )
 
@@ -202,7 +273,7 @@ def _revoked(whose: str) -> Callable[[CodedText], str]:
 
 
 def _token(coded: CodedText) -> str:
-    days = f"{coded.seconds / 86400:g} days"
+    days = _plural(coded.seconds / 86400, "day")
     return f"{coded.name} made a token for {coded.other} ({coded.names[0]}), valid for {days}."
 
 
@@ -242,6 +313,11 @@ _SPECIAL: dict[str, Callable[[CodedText], str]] = {
     C.CONNECTION_LOST: _connection_lost,
     C.LIMIT_REACHED: _limit,
     C.PEER_PROMPT: _peer,
+    C.RULE_APPLIES: _rule,
+    C.RULE_MAY_APPLY: _rule,
+    C.DEFAULT_APPLIES: _default,
+    C.ANSWER_DENIED: _denied,
+    C.GRANTED: _grant,
     C.FILES_STAGED: _staged("Staged"),
     C.FILES_UNSTAGED: _staged("Unstaged"),
     C.CHANGE_UNDONE: _undone,
@@ -336,6 +412,12 @@ def _text(event: ev.Noted | ev.WorktreeSettled | ev.FolderChanged) -> ev.Event:
     return event if event.coded is None else replace(event, text=coded_text(event.coded))
 
 
+def _reasons(event: ev.AskOpened | ev.Decided) -> ev.Event:
+    if not event.coded:
+        return event
+    return replace(event, reasons=(*map(coded_text, event.coded), *event.reasons))
+
+
 def _end(event: ev.RunEnded) -> ev.Event:
     return event if event.coded is None else replace(event, reason=end_text(event))
 
@@ -349,4 +431,6 @@ _WORDED: dict[type[ev.Event], Callable[[Any], Any]] = {
     ev.Noted: _text,
     ev.WorktreeSettled: _text,
     ev.FolderChanged: _text,
+    ev.AskOpened: _reasons,
+    ev.Decided: _reasons,
 }

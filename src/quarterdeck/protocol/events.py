@@ -419,6 +419,8 @@ class AskOpened(Event, tag="ask.opened"):
     plan: str | None = None
     """The text of a plan."""
     reasons: tuple[str, ...] = ()
+    """The reasons of an older hub why a person is asked."""
+    coded: tuple[CodedText, ...] = ()
     """The reasons why a person is asked."""
     rule: str | None = None
     """The policy rule that asks; `source` is its file and line."""
@@ -479,6 +481,8 @@ class Decided(Event, tag="decided"):
     by: str
     """A person, `policy`, or `cli` if the CLI decided by itself."""
     reasons: tuple[str, ...] = ()
+    """The reasons of an older hub."""
+    coded: tuple[CodedText, ...] = ()
     tool_use_id: str | None = None
     ask: str | None = None
     rule: str | None = None

@@ -39,6 +39,7 @@ from quarterdeck.loop.worker import TurnRequest
 from quarterdeck.policy.decide import Behavior, Rules, Verdict
 from quarterdeck.policy.facts import Private
 from quarterdeck.policy.rules import AskSettings
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk
 from quarterdeck.protocol.events import AskKind, AskOpened, Decided, Event, LeftToCli
 from quarterdeck.protocol.roles import Role, may_answer
@@ -351,7 +352,7 @@ class PolicyTurn:
                 case Decided():
                     self._gate.decided(event, _now())
                     if event.verdict == Behavior.DENY.value:
-                        why = event.by if event.by != "policy" else "; ".join(event.reasons)
+                        why = event.by if event.by != "policy" else "; ".join(worded(event).reasons)
                         self.denied.append(denied_call(event.tool, event.title, why))
                 case LeftToCli():
                     self._gate.left_to_cli(event)
@@ -409,7 +410,9 @@ def _entry(event: Decided, turn: int) -> CallRecord:
         title=mask_tokens(event.title[:LONGEST_TITLE]),
         verdict=event.verdict,
         by=event.by,
-        reasons=tuple(mask_tokens(each[:LONGEST_TITLE]) for each in event.reasons[:MOST_REASONS]),
+        reasons=tuple(
+            mask_tokens(each[:LONGEST_TITLE]) for each in worded(event).reasons[:MOST_REASONS]
+        ),
         rule=event.rule,
         source=event.source,
         rewritten=event.rewritten,

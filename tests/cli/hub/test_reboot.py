@@ -8,6 +8,7 @@ import signal
 import httpx
 import pytest
 
+from quarterdeck.domain.coded import TextCode
 from quarterdeck.service.local_hub import live_hub, own_token
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
@@ -47,7 +48,7 @@ async def test_a_turn_that_a_reboot_cut_off_goes_on_by_itself_and_that_is_said(
     bearer = {"authorization": f"Bearer {own_token(deck.data)}"}
     async with httpx.AsyncClient(base_url=deck.address, headers=bearer, timeout=SECONDS) as client:
         events = (await client.get(f"/api/sessions/{session}/events")).json()["events"]
-    noted = [one["event"]["text"] for one in events if one["event"]["kind"] == "noted"]
-    assert [text for text in noted if text.startswith("It is resumed automatically.")], noted
+    noted = [one["event"]["coded"]["code"] for one in events if one["event"]["kind"] == "noted"]
+    assert TextCode.RESUMED_AUTOMATICALLY in noted, noted
     await deck("stop")
     assert await deck.ends() == 0

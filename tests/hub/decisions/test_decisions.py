@@ -373,7 +373,7 @@ def test_an_answer_for_the_session_is_given_after_its_grant_is_stored() -> None:
     assert done.effects == (StoreGrant(grant=given.grant),)
     events, _ = machine.take(given, on.StartFacts(now=NOW))
     decided = next(event for event in events if isinstance(event, ev.Decided))
-    assert any(given.grant.id in reason for reason in decided.reasons)
+    assert given.grant.id in {each.ref for each in decided.coded}
 
 
 def test_rules_that_do_not_allow_the_call_and_answers_that_do_not_fit_are_refused() -> None:
@@ -421,7 +421,7 @@ def test_a_plan_for_a_new_conversation_ends_this_one_and_begins_the_next_in_one_
 @pytest.mark.parametrize("behavior", [Behavior.ALLOW, Behavior.DENY])
 def test_a_ruling_answers_the_cli_and_is_in_the_audit(behavior: Behavior) -> None:
     machine = busy()
-    verdict = Verdict(behavior=behavior, reasons=("because",), rule="r", source="s")
+    verdict = Verdict(behavior=behavior, rule="r", source="s")
     events, _ = machine.say(lines.asks_permission("q1"), Ruling(verdict=verdict, branch="main"))
     decided = next(event for event in events if isinstance(event, ev.Decided))
     assert (decided.verdict, decided.branch) == (behavior.value, "main")

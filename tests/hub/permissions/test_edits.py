@@ -14,6 +14,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.edits import MOST_BYTES
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -109,7 +110,7 @@ async def test_an_edited_call_is_in_the_audit_as_what_runs(
     (entry,) = await audit(hub)
     assert (entry.title, entry.verdict, entry.by) == ("make test", "allow", "bob")
     assert entry.rewritten
-    assert entry.reasons == ("allowed (once), with another input",)
+    assert worded(entry).reasons == ("allowed (once), with another input",)
 
 
 async def test_the_same_input_written_otherwise_is_no_edit(
@@ -120,7 +121,7 @@ async def test_the_same_input_written_otherwise_is_no_edit(
     assert told(run) == {"behavior": "allow", "updatedInput": {"command": "make"}}
     (entry,) = await audit(hub)
     assert (entry.title, entry.rewritten) == ("make", False)
-    assert entry.reasons == ("allowed (once)",)
+    assert worded(entry).reasons == ("allowed (once)",)
 
 
 REFUSED = [

@@ -14,6 +14,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.policy.grants import Grant
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -102,7 +103,7 @@ def told(run: TestRun) -> dict[str, Any]:
 
 async def reasons(hub: Hub) -> tuple[str, ...]:
     stored = await hub.audit(session="mine")
-    return [each.event for each in stored if isinstance(each.event, Decided)][-1].reasons
+    return worded([each.event for each in stored if isinstance(each.event, Decided)][-1]).reasons
 
 
 def only(policies: Policies) -> Grant:

@@ -122,7 +122,7 @@ async def test_rules_hold_where_the_settings_of_the_cli_allow_everything(
     # The settings would let it pass, and every version but for the hook asks nobody.
     card = await home.ask(session)
     assert (card.opened.tool, card.opened.rule) == ("Bash", "ask about echo")
-    assert card.opened.reasons
+    assert card.opened.coded
     with pytest.raises(Forbidden, match="role:owner"):
         await home.answer(card, AllowAnswer(), by="bob")
     ask, answer = card.opened.ask, AllowAnswer()

@@ -13,6 +13,7 @@ from quarterdeck.hub.permissions.answers import late_prompt, reply_to
 from quarterdeck.hub.permissions.deadlines import check_answerer
 from quarterdeck.hub.permissions.edits import edited_call
 from quarterdeck.hub.permissions.raw_answers import check_raw
+from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.commands import AnswerAsk, RawAnswer
 from quarterdeck.protocol.events import AskKind, AskOpened
 from quarterdeck.wire.answers import AllowResult, DenyResult
@@ -55,7 +56,7 @@ def test_an_allowance_keeps_the_input_and_carries_the_changes() -> None:
     reply = _reply(_answer(behavior="allow", updatedPermissions=[SET_MODE]))
     assert isinstance(reply.body, AllowResult)
     assert json.loads(bytes(reply.body.updated_input)) == {"command": "ls"}
-    assert "the CLI changes: setMode acceptEdits (session)" in reply.reasons
+    assert "the CLI changes: setMode acceptEdits (session)" in map(coded_text, reply.coded)
     assert reply.allowed
 
 

@@ -2023,6 +2023,7 @@ export interface components {
             /** @default null */
             plan?: string | null;
             reasons?: string[];
+            coded?: components["schemas"]["CodedText"][];
             /** @default null */
             rule?: string | null;
             /** @default null */
@@ -2389,6 +2390,8 @@ export interface components {
             ref?: string;
             /** @default  */
             url?: string;
+            /** @default  */
+            verb?: string;
             /** @default 0 */
             count?: number;
             /** @default 0 */
@@ -2524,6 +2527,7 @@ export interface components {
             verdict: string;
             by: string;
             reasons?: string[];
+            coded?: components["schemas"]["CodedText"][];
             /** @default null */
             tool_use_id?: string | null;
             /** @default null */

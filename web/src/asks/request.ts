@@ -1,6 +1,8 @@
 // The parts of a CLI's request that a card shows. It is untrusted and may lack any member.
+
 import type { AskOpened } from "../api/types";
 import { relativeTo } from "../session/relativePath";
+import { reasonTexts } from "../state/coded";
 import { isObject, type JsonObject, text } from "../state/contentBlocks";
 import { lookup } from "../state/lookup";
 import { text as catalogue } from "../text";
@@ -41,8 +43,9 @@ export function askTitle(opened: AskOpened): string {
 export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   const request = isObject(opened.request) ? opened.request : {};
   const path = relativeTo(text(request.blocked_path), folder);
-  // The CLI repeats the reason that the hub's hook gave it.
-  const said = [...(opened.reasons ?? []), request.decision_reason].map(text);
+  const said = reasonTexts(opened);
+  // Where a rule asks, the CLI repeats the reason that the hub's hook gave it.
+  if (!opened.coded?.length) said.push(text(request.decision_reason));
   if (path) said.push(catalogue.asks.path(path));
   return [...new Set(said.filter(Boolean))];
 }

@@ -18,6 +18,7 @@ export function codedText(coded: Coded): string {
     commit: coded.commit ?? "",
     ref: coded.ref ?? "",
     url: coded.url ?? "",
+    verb: coded.verb ?? "",
     count: coded.count ?? 0,
     most: coded.most ?? 0,
     seconds: coded.seconds ?? 0,
@@ -48,6 +49,14 @@ export function alarmText(event: EventOf<"alarm">): string {
     ? (lookup(words.coded.acts, act) ?? words.coded.unknown(act, ""))
     : (event.action ?? "");
   return words.coded.alarm(textOf(event.coded, event.text), done);
+}
+
+/** Why a call was allowed, denied or asked about. */
+export function reasonTexts(event: {
+  coded?: readonly Coded[] | undefined;
+  reasons?: readonly string[] | undefined;
+}): string[] {
+  return [...(event.coded ?? []).map(codedText), ...(event.reasons ?? [])];
 }
 
 /** More about the state of a session. */

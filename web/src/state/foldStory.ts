@@ -13,7 +13,7 @@ import {
   taskOf,
   wakeUpOf,
 } from "./cliLines";
-import { alarmText, endText, textOf } from "./coded";
+import { alarmText, endText, reasonTexts, textOf } from "./coded";
 import {
   blocksOf,
   documentsOf,
@@ -422,7 +422,7 @@ export class StoryFold {
 
   private decided(event: EventOf<"decided">): void {
     if (!event.tool_use_id) return;
-    const reasons = [...(event.reasons ?? [])];
+    const reasons = reasonTexts(event);
     this.draft.changeTool(event.tool_use_id, {
       verdict: { verdict: event.verdict, by: event.by, reasons },
     });

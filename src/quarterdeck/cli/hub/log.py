@@ -101,7 +101,8 @@ def run_audit(given: str | None, target: Target, *, limit: int, json_output: boo
 def _audit_line(entry: EventShape) -> Text | None:
     line = Text.assemble((f"{moment(entry.at)}  {entry.session}  ", "dim"))
     match entry.event:
-        case Decided(verdict=verdict, by=by, tool=tool, title=title, reasons=reasons):
+        case Decided(verdict=verdict, by=by, tool=tool, title=title) as decided:
+            reasons = worded(decided).reasons
             line.append(f"{verdict:<5}", _VERDICTS.get(verdict, ""))
             line.append(f"  by {one_line(by, 40)}  {call_text(tool, title)}")
             line.append(f"  ({one_line('; '.join(reasons), 300)})" if reasons else "", "dim")

@@ -19,6 +19,7 @@ from quarterdeck.cli.terminal.permission_text import in_words
 from quarterdeck.cli.terminal.text import marked_lines
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -103,7 +104,8 @@ def _make(
     questions: tuple[Question, ...] = (),
 ) -> Card:
     opened = view.opened
-    more = [Text(f"why you are asked: {one_line(reason, 300)}", "dim") for reason in opened.reasons]
+    reasons = worded(opened).reasons
+    more = [Text(f"why you are asked: {one_line(reason, 300)}", "dim") for reason in reasons]
     if opened.wait is not None:
         then = one_line(opened.then, 40)
         more.append(Text(f"without an answer in {opened.wait:,.0f} s: {then}", "yellow"))

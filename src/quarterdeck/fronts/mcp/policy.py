@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict, Forbidden
 from quarterdeck.hub.api import Behavior, Verdict
 from quarterdeck.protocol.events import Decided
@@ -43,13 +44,15 @@ def entry(
 ) -> Decided:
     """The audit entry of a call. Without a verdict something else than a rule has refused it."""
     decided = verdict if verdict is not None and verdict.ruled else None
-    why = (refused,) if refused is not None else decided.reasons if decided is not None else ()
+    why = decided.coded if decided is not None else ()
+    if refused is not None:
+        why = (CodedText(code=TextCode.CALL_REFUSED, detail=refused),)
     return Decided(
         tool=tool,
         title=one_line(given.decode(errors="replace"), TITLE) or tool,
         verdict="allow" if refused is None else "deny",
         by="policy" if decided is not None or refused is not None else caller,
-        reasons=(*why, f"called by {caller} at /mcp"),
+        coded=(*why, CodedText(code=TextCode.CALLED_AT_MCP, name=caller)),
         rule=decided.rule if decided is not None else None,
         source=decided.source if decided is not None else None,
         rewritten=verdict is not None and bool(verdict.input),

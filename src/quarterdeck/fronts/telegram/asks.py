@@ -197,7 +197,7 @@ def whole(found: Detail) -> str:
 
 
 def _why(opened: AskOpened) -> list[Part | str]:
-    reasons = [safe_line(reason, 300) for reason in opened.reasons[:MOST_REASONS]]
+    reasons = [safe_line(reason, 300) for reason in worded(opened).reasons[:MOST_REASONS]]
     found: list[Part | str] = [f"• {reason}\n" for reason in reasons if reason]
     if opened.wait is not None:
         found.append(f"Without an answer: {opened.then} after {opened.wait:g} s.\n")

@@ -26,7 +26,7 @@ from quarterdeck.hub.permissions.answers import Reply, late_prompt, reply_to
 from quarterdeck.hub.permissions.context import CallQuestion
 from quarterdeck.hub.permissions.edits import Edit, asked_call, check_edit, edited_call
 from quarterdeck.hub.permissions.gate import PermissionGate, as_hook
-from quarterdeck.hub.permissions.lasting_answers import check_lasting, grant_of, grant_text
+from quarterdeck.hub.permissions.lasting_answers import check_lasting, grant_of, granted
 from quarterdeck.hub.permissions.raw_answers import check_raw, read_raw
 from quarterdeck.hub.run_state import RunState
 from quarterdeck.journal.base import AskRecord
@@ -175,7 +175,7 @@ def decide_give_answer(state: State, given: GiveAnswer, facts: StartFacts) -> De
     if given.late:
         return (yield from _answer_late(state, opened, command, given.edit, facts))
     reply = _reply(state, opened, command, given.edit)
-    reply = replace(reply, reasons=(*reply.reasons, grant_text(given.grant)))
+    reply = replace(reply, coded=(*reply.coded, granted(given.grant)))
     return (yield from _answer_open(state, opened, command, reply, facts))
 
 

@@ -22,6 +22,7 @@ from quarterdeck.agent.asks import (
     to_ask,
     to_result,
 )
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.hub.permissions.edits import Edit
@@ -49,7 +50,8 @@ class Reply(Value):
 
     body: Any
     allowed: bool
-    reasons: tuple[str, ...]
+    coded: tuple[CodedText, ...]
+    """What was answered, for the audit log."""
     fresh: str | None = None
     edit: Edit | None = None
     """What runs instead of what the question was about."""
@@ -88,32 +90,34 @@ def reply_to(
     return Reply(
         body=body,
         allowed=isinstance(decision, Allow) or fresh is not None,
-        reasons=(reason, *_changes(ask, body)),
+        coded=(reason, *_changes(ask, body)),
         fresh=fresh,
         edit=edit,
     )
 
 
-def _changes(ask: AnyAsk, body: wire.PermissionResult) -> Iterator[str]:
+def _changes(ask: AnyAsk, body: wire.PermissionResult) -> Iterator[CodedText]:
     """What the CLI is told to change, besides allowing the call. A plan's reason tells its mode."""
     if isinstance(ask, ToolAsk) and isinstance(body, wire.AllowResult):
         for update in suggestions(body.updates_json or ()):
-            yield f"the CLI changes: {update_text(update)}"
+            yield CodedText(code=TextCode.CLI_CHANGES, detail=update_text(update))
 
 
-def _decision(ask: AnyAsk, answer: Answer) -> tuple[Decision, str]:
+def _decision(ask: AnyAsk, answer: Answer) -> tuple[Decision, CodedText]:
     match ask, answer:
         case _, DenyAnswer(message=message, stop=stop):
-            return Deny(message or Deny().message, stop), message or "denied"
+            denied = CodedText(code=TextCode.ANSWER_DENIED, detail=message)
+            return Deny(message or Deny().message, stop), denied
         case QuestionsAsk(), QuestionsAnswer(answers=answers, notes=notes):
-            return ask.answer(answers, notes=notes), "answered"
+            return ask.answer(answers, notes=notes), CodedText(code=TextCode.ANSWER_GIVEN)
         case QuestionsAsk(), SkipAnswer(message=message):
-            return (ask.skip(message) if message else ask.skip()), "skipped"
+            skipped = CodedText(code=TextCode.ANSWER_SKIPPED)
+            return (ask.skip(message) if message else ask.skip()), skipped
         case PlanAsk(), PlanAnswer():
             return _plan(ask, answer)
         case ToolAsk(), AllowAnswer():
-            how = ", with another input" if answer.input else ""
-            return _allow(ask, answer), f"allowed ({answer.scope.value}){how}"
+            code = TextCode.ANSWER_EDITED if answer.input else TextCode.ANSWER_ALLOWED
+            return _allow(ask, answer), CodedText(code=code, name=answer.scope.value)
         case _:
             raise UsageError(
                 f"{type(answer).__name__} is no answer to a question about {ask.tool_name}"
@@ -128,31 +132,45 @@ def _allow(ask: ToolAsk, answer: AllowAnswer) -> Allow:
     return Allow(input=answer.input or None, updates=updates)
 
 
-def _plan(ask: PlanAsk, answer: PlanAnswer) -> tuple[Decision, str]:
+_PLANS = {
+    "fresh": TextCode.PLAN_FRESH,
+    "auto": TextCode.PLAN_AUTO,
+    "manual": TextCode.PLAN_MANUAL,
+    "revise": TextCode.PLAN_REVISE,
+    "reject": TextCode.PLAN_REJECTED,
+}
+
+
+def _plan(ask: PlanAsk, answer: PlanAnswer) -> tuple[Decision, CodedText]:
+    said = CodedText(code=_PLANS[answer.choice])
     match answer.choice:
         case "fresh":
             message = "The user will implement the plan in a new conversation."
-            return Deny(message, interrupt=True), "approved, to be done in a new conversation"
+            return Deny(message, interrupt=True), said
         case "auto":
-            return ask.approve(PermissionMode.ACCEPT_EDITS), "approved, edits accepted"
+            return ask.approve(PermissionMode.ACCEPT_EDITS), said
         case "manual":
-            return ask.approve(PermissionMode.DEFAULT), "approved, every call asked about"
+            return ask.approve(PermissionMode.DEFAULT), said
         case "revise":
             if not answer.feedback:
                 raise UsageError("feedback: say what the plan lacks")
-            return ask.revise(answer.feedback), "to be revised"
+            return ask.revise(answer.feedback), said
         case "reject":
-            return (ask.reject(answer.feedback) if answer.feedback else ask.reject()), "rejected"
+            return (ask.reject(answer.feedback) if answer.feedback else ask.reject()), said
+
+
+def _form(action: str) -> CodedText:
+    return CodedText(code=TextCode.FORM_ANSWERED, name=action)
 
 
 def _elicitation(opened: AskOpened, answer: Answer) -> Reply:
     match answer:
         case ElicitationAnswer(action=action, content=content):
             body = wire.ElicitationAnswer(action=wire.ElicitationAction(action), content=content)
-            return Reply(body=body, allowed=action == "accept", reasons=(action,))
+            return Reply(body=body, allowed=action == "accept", coded=(_form(action),))
         case DenyAnswer() | SkipAnswer():
             body = wire.ElicitationAnswer(action=wire.ElicitationAction.DECLINE)
-            return Reply(body=body, allowed=False, reasons=("decline",))
+            return Reply(body=body, allowed=False, coded=(_form("decline"),))
         case _:
             raise UsageError(
                 f"{type(answer).__name__} is no answer to what the server {opened.tool} asks"

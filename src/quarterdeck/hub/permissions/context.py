@@ -18,6 +18,7 @@ from anyio.lowlevel import RunVar
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.disk import looking_here
 from quarterdeck.hub.permissions.policies import Policies
@@ -71,7 +72,7 @@ class Ruling(Value):
 NO_RULING = Ruling(
     verdict=Verdict(
         behavior=Behavior.ASK,
-        reasons=("the rules were not asked about this call",),
+        coded=(CodedText(code=TextCode.NOT_ASKED),),
         ruled=True,
         source="policy",
     )

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.structs import Mutable, Value
 from quarterdeck.hub.permissions.context import CallQuestion, Ruling
 from quarterdeck.hub.permissions.cooldown import Cooldown
@@ -93,7 +94,7 @@ class GateDecision(Value):
         asking = verdict.ask_settings
         return replace(
             opened,
-            reasons=verdict.reasons if verdict.ruled else (),
+            coded=verdict.coded if verdict.ruled else (),
             rule=verdict.rule,
             source=verdict.source,
             answered_by=asking.answered_by,
@@ -341,9 +342,9 @@ class PermissionGate(Mutable):
         """The CLI asks about a call."""
         verdict, branch = ruling.verdict, ruling.branch
         if request.tool_name == PLAN and (wait := self._cooldown.wait(now)):
-            reason = f"the plan comes again too soon; {wait} s are left to improve it"
+            why = CodedText(code=TextCode.PLAN_TOO_SOON, seconds=wait)
             verdict = Verdict(
-                behavior=Behavior.DENY, reasons=(reason,), rule=PLAN_COOLDOWN, source=SESSION
+                behavior=Behavior.DENY, coded=(why,), rule=PLAN_COOLDOWN, source=SESSION
             )
             branch = None
         answered = earlier.answered
@@ -417,11 +418,10 @@ class PermissionGate(Mutable):
         uses_it = mode == "plan" and (version is None or version < PLAN_ASKS)
         if verdict.ruled or not taken_away or not uses_it or tool in _HARMLESS:
             return verdict
-        reason = "the CLI was started with permissions skipped, and would not ask in plan mode"
         return replace(
             verdict,
             behavior=Behavior.ASK,
-            reasons=(reason,),
+            coded=(CodedText(code=TextCode.PLAN_MODE_SKIPS),),
             ruled=True,
             rule="plan-mode",
             source=SESSION,
@@ -433,7 +433,7 @@ UNREADABLE_TOOL = "unknown"
 
 _UNREADABLE = Verdict(
     behavior=Behavior.DENY,
-    reasons=("the call could not be read, so that no rule can allow it",),
+    coded=(CodedText(code=TextCode.CALL_UNREADABLE),),
     ruled=True,
     source="policy",
 )
@@ -456,7 +456,7 @@ def _by_cli(tool_use_id: str, shown: _Shown, mode: str, *, denied: bool) -> Deci
         title=shown.title or shown.tool,
         verdict=Behavior.DENY.value if denied else Behavior.ALLOW.value,
         by="cli",
-        reasons=(f"the CLI decided by itself, in mode {str(shown.mode or mode)!r}",),
+        coded=(CodedText(code=TextCode.CLI_DECIDED, name=str(shown.mode or mode)),),
         tool_use_id=tool_use_id,
         branch=shown.branch,
         rewritten=shown.rewritten,
@@ -518,7 +518,7 @@ def _entry(
         title=describe(tool, verdict.input or tool_input).title,
         verdict=verdict.behavior.value,
         by="policy",
-        reasons=verdict.reasons,
+        coded=verdict.coded,
         tool_use_id=tool_use_id or None,
         rule=verdict.rule,
         source=verdict.source,

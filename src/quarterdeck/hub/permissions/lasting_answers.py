@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Forbidden, UsageError
 from quarterdeck.domain.ids import derived_id
 from quarterdeck.policy.grants import Grant
@@ -25,8 +26,6 @@ from quarterdeck.wire.permissions import (
     SetMode,
     Suggestion,
 )
-
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def check_lasting(answer: AllowAnswer, role: str) -> None:
@@ -79,24 +78,24 @@ def grant_of(
     )
 
 
-def grant_text(grant: Grant) -> str:
+def granted(grant: Grant) -> CodedText:
     """Exactly what was granted, for the audit log."""
-    where = "in all sessions"
+    where = "all"
     if grant.session is not None:
-        where = "in this session"
+        where = "session"
     elif grant.project is not None:
-        where = f"in the project {grant.project}"
+        where = "project"
     elif grant.directory is not None:
-        where = f"in {grant.directory}"
-    until = "" if grant.until is None else f" for {_duration((grant.until - grant.at) / 1000)}"
-    return f"granted {', '.join(grant.rules)} {where}{until} (grant {grant.id})"
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in _UNITS:
-        if seconds >= size and seconds % size == 0:
-            return f"{int(seconds // size)} {unit}"
-    return f"{seconds:g} s"
+        where = "folder"
+    return CodedText(
+        code=TextCode.GRANTED,
+        names=grant.rules,
+        verb=where,
+        other=grant.project or "",
+        path=grant.directory or "",
+        seconds=0 if grant.until is None else (grant.until - grant.at) / 1000,
+        ref=grant.id,
+    )
 
 
 def chosen_updates(

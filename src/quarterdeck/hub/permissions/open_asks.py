@@ -153,12 +153,12 @@ class AskFactory:
 def answered(opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
     """A person has answered: what is journalled of it."""
     title, rule, source = opened.title, opened.rule, opened.source
-    reasons = reply.reasons
+    coded = reply.coded
     if (edit := reply.edit) is not None:
         title = describe(opened.tool, edit.input).title
         if edit.verdict.ruled:
             rule, source = edit.verdict.rule, edit.verdict.source
-            reasons = (*reasons, *edit.verdict.reasons)
+            coded = (*coded, *edit.verdict.coded)
     return [
         AskAnswered(
             ask=opened.ask,
@@ -172,7 +172,7 @@ def answered(opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Even
             title=title,
             verdict=Behavior.ALLOW.value if reply.allowed else Behavior.DENY.value,
             by=by,
-            reasons=reasons,
+            coded=coded,
             tool_use_id=opened.tool_use_id,
             ask=opened.ask,
             rule=rule,

@@ -12,8 +12,10 @@ import msgspec
 from msgspec import Raw, field
 
 from quarterdeck.agent.asks import Allow, AnyAsk, Decision, Deny, ToolAsk
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Forbidden, UsageError
 from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS, Value
+from quarterdeck.protocol.commands import Scope
 from quarterdeck.protocol.roles import RIGHTS, Right, Role
 from quarterdeck.wire.permissions import suggestions
 
@@ -39,17 +41,18 @@ def read_raw(body: Raw) -> RawBody:
     return found
 
 
-def raw_decision(ask: AnyAsk, body: Raw, edited: Raw | None) -> tuple[Decision, str]:
-    """The decision in an answer, and its reason in words. `edited` is an input that may run."""
+def raw_decision(ask: AnyAsk, body: Raw, edited: Raw | None) -> tuple[Decision, CodedText]:
+    """The decision in an answer, and what was answered. `edited` is an input that may run."""
     read = read_raw(body)
     if read.behavior == "deny":
-        return Deny(read.message or Deny().message, read.interrupt), read.message or "denied"
+        denied = CodedText(code=TextCode.ANSWER_DENIED, detail=read.message)
+        return Deny(read.message or Deny().message, read.interrupt), denied
     given: Raw | None = edited
     if not isinstance(ask, ToolAsk):
         given = read.updated_input or None
     updates = suggestions(read.updated_permissions or ())
-    how = ", with another input" if edited is not None else ""
-    return Allow(input=given, updates=updates), f"allowed (once){how}"
+    code = TextCode.ANSWER_ALLOWED if edited is None else TextCode.ANSWER_EDITED
+    return Allow(input=given, updates=updates), CodedText(code=code, name=Scope.ONCE.value)
 
 
 def check_raw(body: Raw, role: str) -> None:

@@ -5,7 +5,7 @@ import { get } from "../../api/http";
 import type { components } from "../../api/schema";
 import type { EventOf, Stored } from "../../api/types";
 import { sandboxDetails, sandboxLabel } from "../../session/sandbox";
-import { textOf } from "../../state/coded";
+import { reasonTexts, textOf } from "../../state/coded";
 import { lookup } from "../../state/lookup";
 import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
@@ -277,7 +277,9 @@ function Row({ entry, decided: made }: { entry: Entry; decided: EventOf<"decided
   const call = told && callOf(told.tool, told.title);
   const verdict = decided ? event.verdict : event.allowed ? "allow" : "deny";
   const why =
-    decided && event.rule ? words.rule(event.rule, event.source ?? "") : decided && event.reasons;
+    decided && event.rule
+      ? words.rule(event.rule, event.source ?? "")
+      : decided && reasonTexts(event);
   return (
     <tr>
       <td className={css.texts.when}>{moment(at)}</td>

@@ -10,6 +10,7 @@ export interface CodedParams {
   commit: string;
   ref: string;
   url: string;
+  verb: string;
   count: number;
   most: number;
   seconds: number;
@@ -36,6 +37,18 @@ const person = (name: string): string => name || "a command on the hub's machine
 const place = ({ names, path, other }: CodedParams): string => {
   const where = path || (other && `the project ${other}`);
   return `${names.join(", ")}${where && ` in ${where}`}`;
+};
+const parts = ({ names, count }: CodedParams): string =>
+  count > names.length ? `${names.join(", ")} and ${count - names.length} more` : names.join(", ");
+const because = (detail: string): string => detail && ` (${detail})`;
+const duration = (seconds: number): string => {
+  const units: [number, string][] = [
+    [86_400, "d"],
+    [3600, "h"],
+    [60, "min"],
+  ];
+  const [size, unit] = units.find(([one]) => seconds >= one && seconds % one === 0) ?? [1, "s"];
+  return `${seconds / size} ${unit}`;
 };
 const files = (count: number): string => plural(count, "file");
 
@@ -113,6 +126,52 @@ const texts: Record<string, Words> = {
     `The transcript on ${name} had ${plural(count, "message")} that the journal does not have. ` +
     `It is kept there as ${path}.`,
 
+  rule_applies: (given) =>
+    `${given.name} (${given.other}): ${given.verb} ${parts(given)}${because(given.detail)}`,
+  rule_may_apply: (given) =>
+    `${given.name} (${given.other}): may ${given.verb} ${parts(given)}${because(given.detail)}`,
+  policy_failed: ({ detail }) => `the policy could not decide (${detail})`,
+  question_to_person: ({ name }) => `${name} is a question to a person`,
+  default_applies: (given) =>
+    `no rule allows ${parts(given)}, and the default of ${given.other} is ${given.verb}`,
+  auto_approved: ({ name }) => `${name} is on the session's auto-approve list`,
+  permissions_skipped: () => "a person started the session with permissions skipped",
+  no_rule_cli_asks: () => "no rule applies, and the CLI asks",
+  no_rule_cli_allows: ({ name }) => `no rule applies, and the CLI allows it in mode ${name}`,
+  effect_unknown: ({ detail }) =>
+    `its effect is not known (${detail}), and no rule names exactly this call`,
+  plan_too_soon: ({ seconds }) =>
+    `the plan comes again too soon; ${seconds} s are left to improve it`,
+  plan_mode_skips: () =>
+    "the CLI was started with permissions skipped, and would not ask in plan mode",
+  not_asked: () => "the rules were not asked about this call",
+  call_unreadable: () => "the call could not be read, so that no rule can allow it",
+  cli_decided: ({ name }) => `the CLI decided by itself, in mode ${name}`,
+  called_at_mcp: ({ name }) => `called by ${name} at /mcp`,
+  call_refused: ({ detail }) => detail,
+
+  answer_allowed: ({ name }) => `allowed (${name})`,
+  answer_edited: ({ name }) => `allowed (${name}), with another input`,
+  answer_denied: ({ detail }) => detail || "denied",
+  answer_given: () => "answered",
+  answer_skipped: () => "skipped",
+  plan_fresh: () => "approved, to be done in a new conversation",
+  plan_auto: () => "approved, edits accepted",
+  plan_manual: () => "approved, every call asked about",
+  plan_revise: () => "to be revised",
+  plan_rejected: () => "rejected",
+  form_answered: ({ name }) => name,
+  cli_changes: ({ detail }) => `the CLI changes: ${detail}`,
+  granted: ({ names, verb, other, path, seconds, ref }) => {
+    const places: Record<string, string> = {
+      session: "in this session",
+      project: `in the project ${other}`,
+      folder: `in ${path}`,
+    };
+    const until = seconds ? ` for ${duration(seconds)}` : "";
+    return `granted ${names.join(", ")} ${places[verb] ?? "in all sessions"}${until} (grant ${ref})`;
+  },
+
   files_staged: ({ count, path }) => `Staged: ${path || files(count)}.`,
   files_unstaged: ({ count, path }) => `Unstaged: ${path || files(count)}.`,
   committed: ({ commit, detail }) => `Committed ${commit}: ${detail}`,
@@ -135,12 +194,12 @@ const texts: Record<string, Words> = {
   worktree_stays: () => "Its worktree stays.",
   would_discard: ({ name, count }) =>
     `The worktree and the branch ${name} will be removed.` +
-    (count ? ` It has ${files(count)} that are not committed.` : "") +
+    (count ? ` It has ${plural(count, "uncommitted file")}.` : "") +
     " Work that is nowhere else is saved first under a ref of git.",
   would_merge: ({ name, other, count, most, more }) =>
     `${plural(count, "commit")} of ${name} will be merged into ${other}.` +
     (most
-      ? ` First, ${files(most)} that are not committed will be committed with your message; that may conflict.`
+      ? ` First, ${plural(most, "uncommitted file")} will be committed with your message; that may conflict.`
       : "") +
     ` ${more}`,
   branch_as_here: ({ name, detail }) =>

@@ -26,6 +26,7 @@ from quarterdeck.fronts.acp.v1.tool_calls import (
     text_content,
 )
 from quarterdeck.fronts.acp.v1.updates import META
+from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -312,7 +313,7 @@ class _FormResult:
 
 def _why(opened: AskOpened) -> list[str]:
     """Why a person is asked, and what a lasting answer would allow."""
-    found = [one_line(reason, 500) for reason in opened.reasons]
+    found = [one_line(reason, 500) for reason in worded(opened).reasons]
     if opened.lasting and opened.narrowest:
         rules = ", ".join(one_line(rule, 500) for rule in opened.narrowest)
         found.append(f"A lasting answer allows: {rules}")
