@@ -19,7 +19,7 @@ import anyio
 from bench.journals import APPENDED, GROUP, PACE_SECONDS, PACED, WRITERS, begin, events
 from bench.rounds import interleaved_async, percentile
 from bench.table import Bar, Kind, Measure, Peer, Sample, paired
-from quarterdeck.journal.opening import open_journal
+from quarterdeck.journal.engines import open_journal
 from quarterdeck.journal.threaded import ThreadedJournal
 from quarterdeck.protocol.events import Event
 from quarterdeck.service.service import SWITCH_SECONDS

@@ -39,10 +39,10 @@ from quarterdeck.protocol.runner_frames import (
     Ended,
     Header,
     Hello,
-    Recall,
     RunReport,
     Started,
     Transcript,
+    TranscriptQuery,
     Written,
     frame,
     read_hub_frame,
@@ -82,7 +82,7 @@ class _Port:
     def unwritten(self) -> dict[int, bytes]:
         return {}
 
-    def read_transcript(self, wanted: Recall) -> None: ...
+    def read_transcript(self, wanted: TranscriptQuery) -> None: ...
 
 
 class _Machines:
@@ -305,7 +305,7 @@ async def _killed(deck: Served, place: Filled) -> float:
                         number=report.said + 1, reason=reason, fault=RUNNER_KILLED, unheard=True
                     )
                     await send(socket, end)
-                if isinstance(header, Recall):
+                if isinstance(header, TranscriptQuery):
                     await send(socket, Transcript(last=True))
                     break
             await follower.until("run.ended", SESSION)

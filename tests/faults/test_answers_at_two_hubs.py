@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.journal.base import Journal
-from quarterdeck.journal.opening import open_journal
+from quarterdeck.journal.engines import open_journal
 from quarterdeck.protocol.commands import AllowAnswer, Answer, AnswerAsk, DenyAnswer, SendPrompt
 from quarterdeck.protocol.events import AskAnswered, AskOpened
 from quarterdeck.protocol.runner_frames import Lines, RunReport

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from quarterdeck.journal import Journal, SqliteJournal
-from quarterdeck.journal.opening import open_journal
+from quarterdeck.journal.engines import open_journal
 from quarterdeck.journal.views import fold_all
 from quarterdeck.protocol.stored import Stored
 from quarterdeck.testing.postgres import PostgresServer

@@ -10,7 +10,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import CreateSession, ResumeSession, SendPrompt
 from quarterdeck.protocol.events import Recalled
-from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
@@ -64,7 +64,9 @@ async def test_after_the_first_turn_its_machine_is_asked_and_the_answer_is_journ
     run = await resume(hub, machines, session)
     assert run.recalls == []
     await turn(hub, session, run, P2)
-    wanted = Recall(cli_session=lines.SESSION, known=("a1", P1), prompts=(P2,), earlier=True)
+    wanted = TranscriptQuery(
+        cli_session=lines.SESSION, known=("a1", P1), prompts=(P2,), earlier=True
+    )
     assert run.recalls == [wanted]
     odd = [b"no JSON", b"\xff", b'{"type":"weather","uuid":"w"}']
     await run.owner.run_earlier(run.run, [*odd, *told("c1", "a1", f"a-{P2}", "c2")])

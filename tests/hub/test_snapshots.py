@@ -15,7 +15,7 @@ from quarterdeck.hub import snapshots
 from quarterdeck.hub.decisions.base import State, collect
 from quarterdeck.hub.decisions.inputs import Line, LineFacts
 from quarterdeck.hub.decisions.lines import decide_line
-from quarterdeck.hub.decisions.process import recall
+from quarterdeck.hub.decisions.process import wanted_of_transcript
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.lines import read_line
 from quarterdeck.hub.run import Run
@@ -407,15 +407,17 @@ def test_the_state_of_a_run_does_not_grow_with_its_length() -> None:
 @pytest.mark.no_cover
 async def test_of_a_long_run_only_the_last_messages_are_looked_for_in_its_transcript() -> None:
     run = long_run(40)
-    short = recall(run.state, "cli")
+    short = wanted_of_transcript(run.state, "cli")
     assert len(short.known) == 80
     assert short.since == ()
     run = long_run(3000)
-    wanted = recall(run.state, "cli")
+    wanted = wanted_of_transcript(run.state, "cli")
     assert 1024 <= len(wanted.known) <= 1536
     assert {"a2999", "u2999"} <= set(wanted.since) < set(wanted.known)
     assert wanted.prompts == ()
     line = {"type": "user", "message": {"role": "user", "content": "go"}, "uuid": "new"}
     sent = Sent(run="r1", number=9, line=Raw(json.dumps(line).encode()))
     run.state.evolve(sent, 1)
-    assert recall(run.state, "cli").prompts == ("new",), "it may be in the transcript, or not"
+    assert wanted_of_transcript(run.state, "cli").prompts == ("new",), (
+        "it may be in the transcript, or not"
+    )

@@ -138,9 +138,9 @@ async def test_a_large_line_is_in_a_table_of_its_own_and_read_as_any_other(
         assert [len(each.json) > 2_000_000 for each in stored] == [False, True, False]
         assert _query(postgres_url, "SELECT position FROM quarterdeck.blobs") == [(2,)]
         assert (await journal.sizes())["a"] == sum(len(each.json) for each in stored)
-        passage = await journal.passage("a", after=1)
-        assert passage is not None
-        assert passage.last == 2
+        raw = await journal.raw_events("a", after=1)
+        assert raw is not None
+        assert raw.last == 2
         await journal.delete("a", by="ann")
         assert _query(postgres_url, "SELECT position FROM quarterdeck.blobs") == []
         assert journal.size() > 0

@@ -17,8 +17,8 @@ from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal import SqliteJournal, fold_all
 from quarterdeck.journal.sqlite.file import APPLICATION, MIGRATIONS, connect, set_up
 from quarterdeck.journal.sqlite.writer import Writer
-from quarterdeck.journal.staging import Job, Result
 from quarterdeck.journal.tail import MOST_EVENTS
+from quarterdeck.journal.transaction import Job, Result
 from quarterdeck.protocol.events import AnyEvent, Noted, RunStarting, Said, SessionRenamed
 from quarterdeck.protocol.stored import Stored
 from support.bounds import SECONDS
@@ -172,7 +172,7 @@ async def test_a_damaged_event_is_named_and_the_others_can_be_read(path: Path) -
             await journal.read("a")
         assert caught.value.code == "damaged"
         assert [each.seq for each in await journal.read("a", after=2)] == [3]
-        assert await journal.passage("a") is None
+        assert await journal.raw_events("a") is None
         with pytest.raises(JournalError, match="event 2 of session a"):
             await journal.follow({"a": 0}).next_text()
         await journal.append("b", [note("x")])

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.runner.home import RunRecord
 from quarterdeck.runner.transcripts import MissedMessages
 from quarterdeck.testing import fake
@@ -42,7 +42,7 @@ class Desk:
         lines = (json.dumps({"sessionId": session, **entry}) for entry in entries)
         path.write_text("".join(f"{line}\n" for line in lines))
 
-    def find(self, wanted: Recall) -> tuple[str | None, list[dict[str, object]]]:
+    def find(self, wanted: TranscriptQuery) -> tuple[str | None, list[dict[str, object]]]:
         unheard = MissedMessages(wanted, self.record)
         found = [json.loads(line) for line in unheard.some(ALL)]
         assert unheard.some(ALL) == []
@@ -76,7 +76,9 @@ def test_only_what_came_in_this_run_and_is_news_is_found_in_its_order(desk: Desk
         {"type": "system", "uuid": "y"},
         model("a3"),
     )
-    session, found = desk.find(Recall(cli_session=SESSION, known=("p1", "a1"), prompts=("p1",)))
+    session, found = desk.find(
+        TranscriptQuery(cli_session=SESSION, known=("p1", "a1"), prompts=("p1",))
+    )
     assert session == SESSION
     assert [line["uuid"] for line in found] == ["a2", "a3"]
     assert found[0] == {
@@ -90,14 +92,14 @@ def test_only_what_came_in_this_run_and_is_news_is_found_in_its_order(desk: Desk
 
 def test_a_prompt_that_was_taken_is_told_as_its_echo(desk: Desk) -> None:
     desk.write(SESSION, user("old"), user("p1"), model("a1"))
-    _, found = desk.find(Recall(cli_session=SESSION, prompts=("p1",)))
+    _, found = desk.find(TranscriptQuery(cli_session=SESSION, prompts=("p1",)))
     assert [(line["uuid"], line.get("isReplay")) for line in found] == [("p1", True), ("a1", None)]
 
 
 def test_a_session_that_was_never_told_is_found_by_its_prompt(desk: Desk) -> None:
     desk.write(OTHER, user("another's"), model("not ours"))
     desk.write(SESSION, user("p1"), model("a1"))
-    session, found = desk.find(Recall(prompts=("p1",)))
+    session, found = desk.find(TranscriptQuery(prompts=("p1",)))
     assert session == SESSION
     assert [line["uuid"] for line in found] == ["p1", "a1"]
 
@@ -105,12 +107,12 @@ def test_a_session_that_was_never_told_is_found_by_its_prompt(desk: Desk) -> Non
 @pytest.mark.parametrize(
     "wanted",
     [
-        Recall(cli_session=SESSION, prompts=("nobody took it",)),
-        Recall(cli_session="../../etc/passwd", prompts=("p9",)),
-        Recall(),
+        TranscriptQuery(cli_session=SESSION, prompts=("nobody took it",)),
+        TranscriptQuery(cli_session="../../etc/passwd", prompts=("p9",)),
+        TranscriptQuery(),
     ],
 )
-def test_nothing_is_told_of_a_run_that_left_nothing(desk: Desk, wanted: Recall) -> None:
+def test_nothing_is_told_of_a_run_that_left_nothing(desk: Desk, wanted: TranscriptQuery) -> None:
     desk.write(SESSION, user("old"), model("a0"))
     assert desk.find(wanted) == (None, [])
 
@@ -124,7 +126,9 @@ def test_of_an_earlier_run_only_what_stands_before_the_next_prompt_is_told(desk:
         "isSidechain": False,
     }
     before = (user("old"), user("p1"), model("a1"), closed, model("none", "No response requested."))
-    wanted = Recall(cli_session=SESSION, known=("p1", "a1"), prompts=("p2", "p3"), earlier=True)
+    wanted = TranscriptQuery(
+        cli_session=SESSION, known=("p1", "a1"), prompts=("p2", "p3"), earlier=True
+    )
     desk.write(SESSION, *before)
     assert desk.find(wanted) == (SESSION, []), "its prompt is not written yet"
     desk.write(SESSION, *before, user("p2"), model("a2"), user("p3"))
@@ -135,7 +139,7 @@ def test_of_an_earlier_run_only_what_stands_before_the_next_prompt_is_told(desk:
 
 def test_much_is_told_in_pieces(desk: Desk) -> None:
     desk.write(SESSION, user("p1"), *(model(f"a{n}", "x" * 1000) for n in range(20)))
-    unheard = MissedMessages(Recall(cli_session=SESSION, prompts=("p1",)), desk.record)
+    unheard = MissedMessages(TranscriptQuery(cli_session=SESSION, prompts=("p1",)), desk.record)
     pieces: list[list[bytes]] = []
     while some := unheard.some(4000):
         pieces.append(some)
@@ -165,7 +169,7 @@ async def test_the_next_runner_tells_what_the_one_before_never_read(
             await hub.start("one", spec)
             cli = processes.started((await hub.started("one")).pid)
             await hub.until(lambda: hub.runs["one"].upto == 1)
-            assert await hub.recall("one", Recall(prompts=("p1",))) == (None, [])
+            assert await hub.recall("one", TranscriptQuery(prompts=("p1",))) == (None, [])
             # As a kill leaves it: no end in the spool, and the process gone with its runner.
             spool = runner.runs["one"].spool
             kept = {path: path.read_bytes() for path in spool._folder.iterdir()}
@@ -181,7 +185,9 @@ async def test_the_next_runner_tells_what_the_one_before_never_read(
         async with running(tmp_path / "home", hub.url, limits=small()):
             ended = await hub.ended("one")
             assert ended.unheard
-            session, lines = await hub.recall("one", Recall(known=("a3",), prompts=("p1",)))
+            session, lines = await hub.recall(
+                "one", TranscriptQuery(known=("a3",), prompts=("p1",))
+            )
             assert session == SESSION
             uuids = [json.loads(line)["uuid"] for line in lines]
             assert uuids == ["p1", *(f"a{n}" for n in range(20) if n != 3)]
@@ -206,9 +212,11 @@ def test_of_a_long_run_only_what_follows_the_newest_known_messages_is_told(desk:
         model("unheard"),
     )
     known = ("k1", "k2", "n1", "n2")
-    _, found = desk.find(Recall(cli_session=SESSION, known=known, since=("n1", "n2")))
+    _, found = desk.find(TranscriptQuery(cli_session=SESSION, known=known, since=("n1", "n2")))
     assert [line["uuid"] for line in found] == ["unheard"]
-    _, found = desk.find(Recall(cli_session=SESSION, known=known, since=("gone",), prompts=()))
+    _, found = desk.find(
+        TranscriptQuery(cli_session=SESSION, known=known, since=("gone",), prompts=())
+    )
     assert found == []
 
 
@@ -230,6 +238,6 @@ def test_of_a_long_run_old_messages_of_subagents_are_not_told_again(desk: Desk) 
     (folder / "agent-a.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in entries))
     meta = {"agentType": "Explore", "toolUseId": "toolu_1"}
     (folder / "agent-a.meta.json").write_text(json.dumps(meta))
-    wanted = Recall(cli_session=SESSION, known=("n1", "n2"), since=("n1", "n2"))
+    wanted = TranscriptQuery(cli_session=SESSION, known=("n1", "n2"), since=("n1", "n2"))
     _, found = desk.find(wanted)
     assert [line["uuid"] for line in found] == ["unheard", "unheard too"]

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from quarterdeck.claude.launch import ArgumentFiles, Launch, to_argv
 from quarterdeck.fronts.http import Role
-from quarterdeck.fronts.http.masking import masked_spec
+from quarterdeck.fronts.http.masks import masked_spec
 from quarterdeck.journal import MemoryJournal
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.protocol.events import Sent, SessionCreated
@@ -94,11 +94,11 @@ async def test_m6_lines_with_secrets_are_never_forwarded_as_text(
         secret = Sent(run="r", number=2, line=Raw(msgspec.json.encode(LINES[0])))
         await journal.append("s1", [SessionCreated(spec=SessionSpec(directory="/w"), by="ada")])
         await journal.append("s1", [plain, plain, secret, plain])
-        first = await journal.passage("s1", after=1)
+        first = await journal.raw_events("s1", after=1)
         assert first is not None
         assert first.last == 3
-        assert await journal.passage("s1", after=3) is None
-        rest = await journal.passage("s1", after=4)
+        assert await journal.raw_events("s1", after=3) is None
+        rest = await journal.raw_events("s1", after=4)
         assert rest is not None
         assert rest.last == 5
     finally:

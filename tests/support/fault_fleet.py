@@ -23,8 +23,8 @@ from quarterdeck.fronts.peers import PREFIX, PeerClient, PeerEndpoint, Sealer, s
 from quarterdeck.hub.fleet import Fleet
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.base import Journal
-from quarterdeck.journal.opening import is_database
-from quarterdeck.journal.opening import open_journal as open_any
+from quarterdeck.journal.engines import is_database
+from quarterdeck.journal.engines import open_journal as open_any
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.roles import Role

@@ -21,7 +21,7 @@ import anyio.to_thread
 import psycopg
 from msgspec.structs import replace
 
-from quarterdeck.journal.opening import is_database
+from quarterdeck.journal.engines import is_database
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import AnyEvent
 from quarterdeck.protocol.sandbox import SandboxMode

@@ -11,7 +11,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.base import Journal
-from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from support import lines
 
@@ -30,7 +30,7 @@ class TestRun:
         self.written: dict[int, bytes] = {}
         self.stops: list[bool] = []
         self.transcripts_wanted: list[tuple[str | None, tuple[str, ...], tuple[str, ...]]] = []
-        self.recalls: list[Recall] = []
+        self.recalls: list[TranscriptQuery] = []
         self.forgotten = False
         self._read = 0
         self._wrote = anyio.Event()
@@ -61,7 +61,7 @@ class TestRun:
     def unwritten(self) -> dict[int, bytes]:
         return {number: line for number, line in self.written.items() if number > self._read}
 
-    def read_transcript(self, wanted: Recall) -> None:
+    def read_transcript(self, wanted: TranscriptQuery) -> None:
         self.transcripts_wanted.append((wanted.cli_session, wanted.known, wanted.prompts))
         self.recalls.append(wanted)
 

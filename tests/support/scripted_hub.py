@@ -27,7 +27,6 @@ from quarterdeck.protocol.runner_frames import (
     Hello,
     Lines,
     MachineRequest,
-    Recall,
     Refused,
     Reply,
     RunnerHeader,
@@ -35,6 +34,7 @@ from quarterdeck.protocol.runner_frames import (
     Started,
     Stop,
     Transcript,
+    TranscriptQuery,
     Vitals,
     Welcome,
     Write,
@@ -174,7 +174,7 @@ class ScriptedHub:
         await self.until(lambda: id_ in self.replies)
         return self.replies[id_]
 
-    async def recall(self, run: str, wanted: Recall) -> tuple[str | None, list[bytes]]:
+    async def recall(self, run: str, wanted: TranscriptQuery) -> tuple[str | None, list[bytes]]:
         """Have a transcript read; gives the session that it is of, and its lines."""
         known = self.runs[run]
         known.transcripts.clear()

@@ -14,7 +14,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.policy.grants import Grant
 from quarterdeck.protocol.events import Alarmed, Event, RunEnded, RunStarting, Sent
-from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.wire.exchange import Ending
 
 
@@ -71,7 +71,7 @@ class ReadTranscript(Value):
 
     run: str
     end: RunEnd
-    wanted: Recall
+    wanted: TranscriptQuery
 
 
 class StoreGrant(Value):

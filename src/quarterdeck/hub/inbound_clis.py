@@ -36,7 +36,7 @@ from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.accept import CliEndpoint, LinkAccess
 from quarterdeck.links.websocket.held import HeldSocket
 from quarterdeck.links.websocket.link import FIRST_SECONDS, WebSocketLink
-from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.runtime.asgi import Receive, Scope, Send, header, path_of
 from quarterdeck.wire.line_reader import LineReader, OversizedLine
 from quarterdeck.wire.outbound import UpdateEnvironment
@@ -111,7 +111,7 @@ class _Port:
     def unwritten(self) -> dict[int, bytes]:
         return {}  # it is sent again what it may not have when it dials again
 
-    def read_transcript(self, wanted: Recall) -> None:
+    def read_transcript(self, wanted: TranscriptQuery) -> None:
         pass  # its machine has nobody who could read its files
 
     def give_token(self, token: str) -> None:

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.exits import Exit
-from quarterdeck.protocol.runner_frames import Connection, ProgramAct, Recall
+from quarterdeck.protocol.runner_frames import Connection, ProgramAct, TranscriptQuery
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
@@ -46,7 +46,7 @@ class RunPort(Protocol):
     def unwritten(self) -> dict[int, bytes]:
         """The lines, by number, of which it is not known that the CLI has them."""
 
-    def read_transcript(self, wanted: Recall) -> None:
+    def read_transcript(self, wanted: TranscriptQuery) -> None:
         """Read the transcript of an ended run, for the messages that the hub does not have.
 
         Or (`earlier`) of a run that resumed a conversation, for what was written before it.

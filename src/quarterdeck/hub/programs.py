@@ -37,10 +37,10 @@ from quarterdeck.protocol.runner_frames import (
     Program,
     ProgramAct,
     ProgramAnswer,
-    Recall,
     RunnerHeader,
     Started,
     Stop,
+    TranscriptQuery,
     Written,
     program_session,
 )
@@ -97,7 +97,7 @@ class _Port(NumberedPort):
         self.send()
         self._programs.drop(self)
 
-    def read_transcript(self, wanted: Recall) -> None:
+    def read_transcript(self, wanted: TranscriptQuery) -> None:
         pass  # nothing is unheard: it keeps its lines until we have them
 
 

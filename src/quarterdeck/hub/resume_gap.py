@@ -24,7 +24,7 @@ from quarterdeck.protocol.events import (
     RunStarting,
     Said,
 )
-from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import TranscriptQuery
 
 PAGE = 500
 MOST_EVENTS = 20_000
@@ -48,7 +48,7 @@ class ResumeGap:
 
     async def wanted(
         self, log: Log, session: str, run: str, began: int, cli_session: str | None
-    ) -> Recall | None:
+    ) -> TranscriptQuery | None:
         """What to ask the machine of a run for, after its first turn; None: nothing more.
 
         `began` is the number of the event with which the run began.
@@ -64,7 +64,7 @@ class ResumeGap:
             self._tries = TRIES
             return None
         self._known.update(known)
-        return Recall(
+        return TranscriptQuery(
             cli_session=cli_session, known=tuple(known), prompts=tuple(prompts), earlier=True
         )
 

@@ -35,7 +35,6 @@ from quarterdeck.protocol.runner_frames import (
     Header,
     Hello,
     Lines,
-    Recall,
     Refused,
     Reply,
     RunnerHeader,
@@ -44,6 +43,7 @@ from quarterdeck.protocol.runner_frames import (
     Started,
     Stop,
     Transcript,
+    TranscriptQuery,
     Vitals,
     Welcome,
     Written,
@@ -92,7 +92,7 @@ class _Port(NumberedPort):
     def forget(self) -> None:
         self._runners.drop(self)
 
-    def read_transcript(self, wanted: Recall) -> None:
+    def read_transcript(self, wanted: TranscriptQuery) -> None:
         if wanted.earlier and not self._runners.can(self.machine, EARLIER):
             return  # an older runner would answer as for a run that has ended
         if self.wire is not None:  # else it tells its end again, and is asked again

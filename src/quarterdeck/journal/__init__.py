@@ -21,8 +21,8 @@ if TYPE_CHECKING:
         Log,
         Overview,
     )
+    from quarterdeck.journal.engines import open_journal
     from quarterdeck.journal.memory import MemoryJournal
-    from quarterdeck.journal.opening import open_journal
     from quarterdeck.journal.sqlite import SqliteJournal
     from quarterdeck.journal.views import fold, fold_all
     from quarterdeck.protocol.session_view import PromptStage, SessionView

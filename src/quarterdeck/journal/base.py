@@ -130,7 +130,7 @@ class Log(Protocol):
         A page of large events may have fewer than `limit`. An empty page is the end.
         """
 
-    async def passage(self, session: str, *, after: int = 0) -> RawEvents | None:
+    async def raw_events(self, session: str, *, after: int = 0) -> RawEvents | None:
         """The events of a session that follow the number `after`, as the text of one frame.
 
         None at the end, or if the first event must be read with `read`.
@@ -323,7 +323,7 @@ class Sharing(Protocol):
         With `expected` only if the present version is that one; 0 means that there is no value.
         Else it raises `Conflict` with the code `changed`, and stores nothing. With `lease` only if
         nobody else took the lease: else it raises `StaleLease`, and stores nothing. Raises
-        `UsageError` for more than `sharing.LARGEST_VALUE` bytes.
+        `UsageError` for more than `shared_records.LARGEST_VALUE` bytes.
         """
 
     async def share_all(

@@ -24,7 +24,7 @@ ReadSession = Callable[[str, int, int], Awaitable[list[Stored]]]
 """A page of a session: its id, after which number, how many."""
 
 ReadText = Callable[[str, int], Awaitable[RawEvents | None]]
-"""A passage of a session: its id, after which number."""
+"""Reads events of a session as text: its id, after which number."""
 
 ReadAll = Callable[[int, int], Awaitable[list[Stored]]]
 """A page of all sessions: after which position, how many."""
@@ -120,11 +120,11 @@ class SessionsFollower:
             if new := self._recent(behind):
                 return new
             first = behind[0]
-            passage = await _from(self._tail, self._read_text(first, self._cursors[first]))
-            if passage is None:
+            raw = await _from(self._tail, self._read_text(first, self._cursors[first]))
+            if raw is None:
                 return await self._stored(first)
-            self._advance(first, passage.last)
-            return passage
+            self._advance(first, raw.last)
+            return raw
         return []
 
     def _those_behind(self) -> list[str]:

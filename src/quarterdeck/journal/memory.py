@@ -20,17 +20,17 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.journal.base import ASKS_SEARCHED, PAGE_EVENTS, AskRecord, Follower, Snapshot
 from quarterdeck.journal.chain import Link, digest_of, genesis, is_audited, is_chained, seal_of
 from quarterdeck.journal.follow import follow
-from quarterdeck.journal.memory_sharing import MemoryRecords
+from quarterdeck.journal.memory_records import MemoryRecords
 from quarterdeck.journal.ownership import Conditions, Lease, conditions_of
-from quarterdeck.journal.sharing import SharingJournal, SharingRecords
+from quarterdeck.journal.shared_records import SharingJournal, SharingRecords
 from quarterdeck.journal.stored import (
     Encoded,
     check_page,
     check_session,
     encode,
     page,
-    passage,
     placed,
+    raw_events,
 )
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage_sums import UsageSums
@@ -163,10 +163,12 @@ class MemoryJournal(SharingJournal):
         start = bisect_right(known.events, after, key=lambda stored: stored.seq)
         return page(islice(known.events, start, None), limit, stored_size)
 
-    async def passage(self, session: str, *, after: int = 0) -> RawEvents | None:
+    async def raw_events(self, session: str, *, after: int = 0) -> RawEvents | None:
         """A session's events as text."""
         stored = await self.read(session, after=after)
-        return passage(session, ((each.seq, each.position, each.at, each.json) for each in stored))
+        return raw_events(
+            session, ((each.seq, each.position, each.at, each.json) for each in stored)
+        )
 
     async def head(self, session: str) -> int:
         """The number of the session's last event."""
@@ -179,7 +181,7 @@ class MemoryJournal(SharingJournal):
     ) -> Follower:
         """Events as they happen."""
         read, read_all = self._page, self._page_of_all
-        return follow(self._tail, read, self._passage, read_all, cursors, after)
+        return follow(self._tail, read, self._raw_events, read_all, cursors, after)
 
     async def summaries(
         self, *, after: str | None = None, limit: int = 100, archived: bool | None = False
@@ -383,8 +385,8 @@ class MemoryJournal(SharingJournal):
     async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
         return await self.read(session, after=after, limit=limit)
 
-    async def _passage(self, session: str, after: int) -> RawEvents | None:
-        return await self.passage(session, after=after)
+    async def _raw_events(self, session: str, after: int) -> RawEvents | None:
+        return await self.raw_events(session, after=after)
 
     async def _page_of_all(self, after: int, limit: int) -> list[Stored]:
         await self._open()

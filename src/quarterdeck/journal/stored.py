@@ -43,7 +43,7 @@ PAGE_BYTES = 4 * 1024 * 1024
 MOST_EVENTS = 5000
 """The most events of a page, whatever `limit` is."""
 
-PASSAGE_SIZE = 256 * 1024
+RAW_SIZE = 256 * 1024
 """The size limit of `RawEvents`, unless its only event is larger."""
 
 _LARGEST = 2**63 - 1
@@ -219,7 +219,7 @@ def _is_of_unknown_kind(data: bytes) -> bool:
         return False
 
 
-def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEvents | None:
+def raw_events(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEvents | None:
     """The first of these events of a session: number, position, time, and bytes of each.
 
     None without events, if the first may hold secrets, or if one is invalid; decoding them one by
@@ -231,7 +231,7 @@ def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEve
     for row in rows:
         json = row[3]
         size += len(json)
-        if may_hold_secrets(json) or (parts and size > PASSAGE_SIZE):
+        if may_hold_secrets(json) or (parts and size > RAW_SIZE):
             break
         parts.append(form % row)
         last = row[0]

@@ -21,13 +21,13 @@ from quarterdeck.domain.errors import JournalError, QuarterdeckError
 from quarterdeck.journal.arrivals import Arrivals, Commit
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower, Snapshot
 from quarterdeck.journal.chain import Link
+from quarterdeck.journal.commit_times import CommitTimes
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.ownership import Conditions, Lease, conditions_of
-from quarterdeck.journal.sharing import SharingJournal, SharingRecords
-from quarterdeck.journal.staging import Job, Result
+from quarterdeck.journal.shared_records import SharingJournal, SharingRecords
 from quarterdeck.journal.stored import Encoded, check_page, check_session, encode, size_of
 from quarterdeck.journal.tail import Tail
-from quarterdeck.journal.timing import CommitTimes
+from quarterdeck.journal.transaction import Job, Result
 from quarterdeck.protocol.events import Event, SessionDeleted
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import RawEvents, Stored
@@ -49,7 +49,7 @@ class Queries(Protocol):
     def session(self, session: str, after: int, limit: int) -> list[Stored]:
         """A page of a session's events."""
 
-    def passage(self, session: str, after: int) -> RawEvents | None:
+    def raw_events(self, session: str, after: int) -> RawEvents | None:
         """A session's events as text."""
 
     def everything(self, after: int, limit: int) -> list[Stored]:
@@ -188,11 +188,11 @@ class ThreadedJournal(SharingJournal):
             await self._is_told(session, found[-1].seq)
         return found
 
-    async def passage(self, session: str, *, after: int = 0) -> RawEvents | None:
+    async def raw_events(self, session: str, *, after: int = 0) -> RawEvents | None:
         """A session's events as text."""
         check_session(session)
         check_page(after, 1)
-        return await self._passage(session, after)
+        return await self._raw_events(session, after)
 
     async def head(self, session: str) -> int:
         """The number of the session's last event."""
@@ -205,7 +205,7 @@ class ThreadedJournal(SharingJournal):
     ) -> Follower:
         """Events as they happen."""
         read, read_all = self._page, self._page_of_all
-        return follow(self._tail, read, self._passage, read_all, cursors, after)
+        return follow(self._tail, read, self._raw_events, read_all, cursors, after)
 
     async def reaches(self, position: int) -> bool:
         """Whether it has come to this position."""
@@ -385,8 +385,8 @@ class ThreadedJournal(SharingJournal):
     async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
         return await self._ask(lambda reader: reader.session(session, after, limit))
 
-    async def _passage(self, session: str, after: int) -> RawEvents | None:
-        return await self._ask(lambda reader: reader.passage(session, after))
+    async def _raw_events(self, session: str, after: int) -> RawEvents | None:
+        return await self._ask(lambda reader: reader.raw_events(session, after))
 
     async def _page_of_all(self, after: int, limit: int) -> list[Stored]:
         return await self._ask(lambda reader: reader.everything(after, limit))

@@ -18,7 +18,7 @@ from quarterdeck.policy.facts import FactConditions
 from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.path_names import key_of
 from quarterdeck.policy.patterns import Pattern
-from quarterdeck.policy.places import PlaceConditions
+from quarterdeck.policy.place_conditions import PlaceConditions
 from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.rules import AskSettings, CallConditions, Rule, Verb

@@ -17,11 +17,11 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.policy.cached import cached
 from quarterdeck.policy.cli_files import OWN_TOOLS, is_own_file
 from quarterdeck.policy.dashes import judge_dashes
 from quarterdeck.policy.folders import Folders
 from quarterdeck.policy.hosts import host_in, host_of
-from quarterdeck.policy.kept import kept
 from quarterdeck.policy.moves import Moved, moved_by, other_names
 from quarterdeck.policy.paths import before_wildcard, is_inside, is_protected, linked
 from quarterdeck.policy.repositories import Looking, other_repositories, repositories_in
@@ -128,7 +128,7 @@ class Context(Value, dict=True):
     """Files that earlier calls of the session have written. What is in them comes from the agent:
     a rule for a command does not mean running it."""
 
-    @kept
+    @cached
     def folders(self) -> Folders:
         """Where the patterns of rules are relative to."""
         return Folders(

@@ -23,7 +23,7 @@ from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.path_names import names_in
 from quarterdeck.policy.patterns import Pattern, is_plain
-from quarterdeck.policy.places import PlaceConditions
+from quarterdeck.policy.place_conditions import PlaceConditions
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.shell import Part
 

@@ -24,7 +24,7 @@ from quarterdeck.protocol.sessions import Origin, SessionSpec
 PROTOCOL = 1
 
 EARLIER = "recall.earlier"
-"""What a runner `can` that knows `Recall.earlier`."""
+"""What a runner `can` that knows `TranscriptQuery.earlier`."""
 
 
 class Header(Value, tag_field="t"):
@@ -200,7 +200,7 @@ class Transcript(Header, tag="transcript"):
     """Messages from the CLI's transcript follow, in the form in which it would have said them.
 
     `cli_session` names the transcript that was found. None: there is none, and no line. `earlier`
-    is that of the `recall` which it answers.
+    is that of the `TranscriptQuery` which it answers.
     """
 
     cli_session: str | None = None
@@ -277,7 +277,7 @@ class Write(Header, tag="write"):
     number: int
 
 
-class Recall(Header, tag="recall"):
+class TranscriptQuery(Header, tag="recall"):
     """Read what nobody heard of an ended run in the transcript that the CLI kept.
 
     `known` are the uuids of the last messages that the hub has of the run, `prompts` those of
@@ -314,7 +314,7 @@ RunnerHeader = (
     | ProgramAnswer
     | ProgramAct
 )
-HubHeader = Welcome | Start | Stop | Forget | MachineRequest | Ack | Write | Recall
+HubHeader = Welcome | Start | Stop | Forget | MachineRequest | Ack | Write | TranscriptQuery
 
 _runner = msgspec.json.Decoder(RunnerHeader)
 _hub = msgspec.json.Decoder(HubHeader)

@@ -34,9 +34,9 @@ from quarterdeck.protocol.runner_frames import (
     Ended,
     Gap,
     Lines,
-    Recall,
     RunReport,
     Transcript,
+    TranscriptQuery,
     Write,
     Written,
 )
@@ -77,7 +77,7 @@ class Run:
         self._accepted = self._written = self.spool.written
         self._queue: deque[tuple[int, bytes]] = deque()
         self._queued = asyncio.Event()
-        self._wanted: Recall | None = None
+        self._wanted: TranscriptQuery | None = None
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._over = asyncio.Event()
@@ -341,7 +341,7 @@ class Run:
             else:
                 await socket.send(Lines(first=first), [record.data for record in batch])
 
-    async def _send_transcript(self, socket: HubSocket, wanted: Recall) -> None:
+    async def _send_transcript(self, socket: HubSocket, wanted: TranscriptQuery) -> None:
         """Send the messages of the transcript that the hub does not have, in batches."""
         found = self._read_transcript(wanted)
         more = True
@@ -355,7 +355,7 @@ class Run:
 
     def _receive(self, header: object, lines: list[bytes]) -> None:
         match header:
-            case Recall():
+            case TranscriptQuery():
                 self._wanted = header
                 self._news.set()
             case Ack(upto=upto):

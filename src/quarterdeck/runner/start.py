@@ -21,7 +21,7 @@ from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.domain.structs import Value
 from quarterdeck.links.base import Closing
 from quarterdeck.links.subprocess import SubprocessLink
-from quarterdeck.protocol.runner_frames import Recall, Start, Started
+from quarterdeck.protocol.runner_frames import Start, Started, TranscriptQuery
 from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.runner.connections import ConnectionLog
 from quarterdeck.runner.exit import child
@@ -59,7 +59,7 @@ class Process(Value):
     started: Started
     spool: Spool
     link: SubprocessLink | None = None
-    read_transcript: Callable[[Recall], MissedMessages] = MissedMessages
+    read_transcript: Callable[[TranscriptQuery], MissedMessages] = MissedMessages
     release: Callable[[], None] = _no_op
     connections: ConnectionLog | None = None
     ended_at: float | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.runner.home import RunRecord
 from quarterdeck.transcripts import TranscriptLine, transcript_lines
 from quarterdeck.transcripts.layout import is_session_id, session_folders
@@ -23,7 +23,7 @@ _NEWEST = 20
 class MissedMessages:
     """The messages of one run that the hub wants, in the order in which they were written."""
 
-    def __init__(self, wanted: Recall, record: RunRecord | None = None) -> None:
+    def __init__(self, wanted: TranscriptQuery, record: RunRecord | None = None) -> None:
         self._wanted = wanted
         self._record = record
         self._lines: Iterator[bytes] | None = None

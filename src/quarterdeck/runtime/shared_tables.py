@@ -130,7 +130,7 @@ class Tables:
         rows = {id_: self._ask(query, (id_,)).fetchone() for id_ in ids if id_ not in sequences}
         return {id_: 0 if row is None else int(row[0]) for id_, row in rows.items()}
 
-    def told(self, rows: Mapping[str, bytes | None], version: int) -> None:
+    def stored(self, rows: Mapping[str, bytes | None], version: int) -> None:
         """All hubs have these rows. What has changed again meanwhile is still to be told."""
         now = self.changed()
         for name, key in self._ask("SELECT name, key FROM _shared_changed").fetchall():

@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from quarterdeck.config.settings import JournalSettings
 from quarterdeck.domain.errors import ConfigError
-from quarterdeck.journal.opening import open_journal
+from quarterdeck.journal.engines import open_journal
 from quarterdeck.journal.threaded import ThreadedJournal
 from quarterdeck.service.local_hub import JOURNAL
 

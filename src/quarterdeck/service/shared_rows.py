@@ -27,7 +27,7 @@ import anyio.to_thread
 from quarterdeck.domain.errors import Conflict, JournalError
 from quarterdeck.journal.base import Journal, SharedChanges
 from quarterdeck.journal.leases import lease_for
-from quarterdeck.journal.sharing import LARGEST_VALUE
+from quarterdeck.journal.shared_records import LARGEST_VALUE
 from quarterdeck.runtime.shared_tables import ChangedElsewhere, Incoming, Row, Tables
 from quarterdeck.runtime.sqlite_files import transaction
 
@@ -118,7 +118,7 @@ class SharedRows:
             )
         except Conflict as error:
             raise ChangedElsewhere from error
-        tables.told(rows, version)
+        tables.stored(rows, version)
 
     def confirm(self) -> None:
         """Raises `StaleLease` if another hub does the work by now."""
@@ -233,7 +233,7 @@ class LeasedRows:
                 lease = lease_for(self._duty)
                 version = await self._journal.share_all(self._space, part, lease=lease)
                 with transaction(tables.connection):
-                    tables.told(part, version)
+                    tables.stored(part, version)
 
     async def keep_small(self) -> None:
         """Have the store forget rows that were removed long ago, again and again."""

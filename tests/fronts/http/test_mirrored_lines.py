@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from quarterdeck.fronts.http.masking import masked_json
+from quarterdeck.fronts.http.masks import masked_json
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.sqlite import SqliteJournal

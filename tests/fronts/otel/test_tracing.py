@@ -22,7 +22,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from quarterdeck.config.settings import TelemetrySettings
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment, tracing, turns
+from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment, turns
+from quarterdeck.fronts.otel import front as front_module
 from quarterdeck.fronts.otel.context import run_ids, turn_ids
 from quarterdeck.fronts.otel.settings import read_headers
 from quarterdeck.fronts.otel.turns import MOST_SPANS, Turn
@@ -301,7 +302,7 @@ async def test_spans_reach_a_collector_by_otlp(
 async def test_a_dead_collector_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracing, "CLOSE_SECONDS", 0.2)  # so long it is tried, and no longer
+    monkeypatch.setattr(front_module, "CLOSE_SECONDS", 0.2)  # so long it is tried, and no longer
     deck = SmallDeck()
     session = await deck.have_session()
     front = Tracing(deck, tmp_path, NOWHERE)

@@ -84,7 +84,7 @@ def stored(events: list[ev.Event]) -> list[Stored]:
 def told(lines: SessionLines, events: list[Stored], joined: Joined) -> list[dict[str, Any] | str]:
     found: list[dict[str, Any] | str] = []
     for each in events:
-        for line in lines.tell(each, joined):
+        for line in lines.lines_of(each, joined):
             try:
                 found.append(json.loads(line))
             except ValueError:

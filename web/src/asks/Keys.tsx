@@ -78,7 +78,7 @@ function takeBack(): void {
   const { card, at } = last ?? {};
   last = undefined;
   if (!card || at === undefined || performance.now() - at > PAUSE) return;
-  if (store.asks.undo(card.dataset.ask ?? "")) guard.tell(card, text.asks.keys.typed);
+  if (store.asks.undo(card.dataset.ask ?? "")) guard.announce(card, text.asks.keys.typed);
 }
 
 /**

@@ -182,7 +182,7 @@ export class KeyGuard {
   }
 
   /** Show a hint on this card. */
-  tell(card: HTMLElement, words: string): void {
+  announce(card: HTMLElement, words: string): void {
     this.told = { card, words };
     this.notify();
   }

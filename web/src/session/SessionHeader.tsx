@@ -38,7 +38,7 @@ import { SessionBadge } from "../ui/StateBadge";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
 import { NARROW, useMedia } from "../ui/useMedia";
-import { type Fact, useFacts } from "./head/Facts";
+import { type HeaderDetail, useFacts } from "./head/Facts";
 import heads from "./head/head.module.css";
 import { canMove, MoveDialog } from "./MoveDialog";
 import { ShareDialog } from "./ShareDialog";
@@ -271,7 +271,7 @@ export function SessionHeader(props: {
 }
 
 /** On a small screen: all that holds for the session, in a sheet. */
-function Details({ facts, onClose }: { facts: readonly Fact[]; onClose: () => void }) {
+function Details({ facts, onClose }: { facts: readonly HeaderDetail[]; onClose: () => void }) {
   return (
     <Dialog title={text.session.details} onClose={onClose}>
       <dl className={heads.sheet}>

@@ -30,9 +30,9 @@ from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.http.people import FILE as PEOPLE
 from quarterdeck.fronts.http.people import copy_of
 from quarterdeck.hub.permissions.policies import NAMED as POLICIES
-from quarterdeck.journal.copying import Opened, copy
 from quarterdeck.journal.sqlite.backup import BackupInfo, Restored, back_up, check, restore
 from quarterdeck.journal.sqlite.tables import sqlite_tables
+from quarterdeck.journal.transfer import Opened, copy
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.service.config_file import Configuration

@@ -15,8 +15,8 @@ from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.text import count
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.journal.copying import Opened, copy
-from quarterdeck.journal.opening import is_database
+from quarterdeck.journal.engines import is_database
+from quarterdeck.journal.transfer import Opened, copy
 
 
 def run_copy(source: str, target: str, *, json_output: bool) -> int:

@@ -61,9 +61,9 @@ from quarterdeck.fronts.http.routes import (
 from quarterdeck.fronts.http.routes import (
     reviews as reviews_routes,
 )
+from quarterdeck.fronts.http.routes.audit_notes import Noting
 from quarterdeck.fronts.http.routes.handlers import reading
 from quarterdeck.fronts.http.routes.loops import LoopService
-from quarterdeck.fronts.http.routes.noting import Noting
 from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.routes.schedules import Scheduling
 from quarterdeck.fronts.http.stream import StreamEndpoint

@@ -12,8 +12,8 @@ import anyio.lowlevel
 import msgspec
 
 from quarterdeck.fronts.http.compression import Packer
-from quarterdeck.fronts.http.masking import masked_json
-from quarterdeck.fronts.http.pictures import passage_with_paths, with_paths
+from quarterdeck.fronts.http.masks import masked_json
+from quarterdeck.fronts.http.pictures import raw_events_with_paths, with_paths
 from quarterdeck.protocol import stored as stored_events
 from quarterdeck.protocol.stored import RawEvents, Stored, stored_size
 from quarterdeck.runtime.off_loop import large_turn, off_loop
@@ -31,7 +31,7 @@ _PAGE = b'{"epoch":%b,"events":[%b],"next":%b}'
 _LATEST = b'{"epoch":%b,"session":%b,"events":[%b]}'
 
 Events = Sequence[Stored] | RawEvents
-"""Events on their way to a client. In a passage there is nothing to mask."""
+"""Events on their way to a client. In a `RawEvents` there is nothing to mask."""
 
 
 def envelope(stored: Stored) -> bytes:
@@ -130,7 +130,7 @@ class Frames:
         if isinstance(batch, RawEvents):  # read by one client, for itself
             text = batch.text
             if not pictures:
-                text = await off_loop(len(text), passage_with_paths, text)
+                text = await off_loop(len(text), raw_events_with_paths, text)
             return EventFrame(f"{self._head}{text}}}")
         name = _key(batch)
         key = None if name is None else (pictures, *name)

@@ -84,11 +84,11 @@ class PeopleStore:
     def listen(self, listener: Callable[[Person, int], None]) -> None:
         """Have `listener` called with each person whose preferences have changed, and the version.
 
-        It is called where `tell` is.
+        It is called where `notify` is.
         """
         self._listeners.add(listener)
 
-    def tell(self, person: Person, version: int) -> None:
+    def notify(self, person: Person, version: int) -> None:
         """Tell the listeners that a person's preferences have changed."""
         for listener in self._listeners:
             listener(person, version)
@@ -103,7 +103,7 @@ class PeopleStore:
         for owner, version in versions.items():
             role, _, name = owner.partition(":")
             if role in {each.value for each in Role}:
-                self.tell(Person(name=name, role=Role(role), grant=""), version)
+                self.notify(Person(name=name, role=Role(role), grant=""), version)
 
     def close(self) -> None:
         """Close the file."""

@@ -59,7 +59,7 @@ def with_paths(session: str, seq: int, json: bytes) -> bytes:
     return msgspec.json.encode(event) if changed else json
 
 
-def passage_with_paths(text: str) -> str:
+def raw_events_with_paths(text: str) -> str:
     """The same for the JSON of several events in their envelopes."""
     if len(text) < LARGE or '"base64"' not in text:
         return text

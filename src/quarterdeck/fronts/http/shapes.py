@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.fronts.http.masking import masked_spec
+from quarterdeck.fronts.http.masks import masked_spec
 from quarterdeck.protocol.accounts import AlarmView
 from quarterdeck.protocol.coded_texts import act_text, coded_text
 from quarterdeck.protocol.modes import chosen_mode

@@ -8,7 +8,7 @@ OpenTelemetry packages are loaded when `Tracing` runs: they need not be installe
 from __future__ import annotations
 
 from quarterdeck.fronts.otel.context import run_environment
+from quarterdeck.fronts.otel.front import Tracing
 from quarterdeck.fronts.otel.settings import Telemetry
-from quarterdeck.fronts.otel.tracing import Tracing
 
 __all__ = ["Telemetry", "Tracing", "run_environment"]

@@ -219,7 +219,7 @@ class Connection:
             async with self._turn:
                 if isinstance(event, Said | SaidBroken):
                     await self._write_pieces(told, before=event.number)
-                for line in told.tell(stored, self._feed.joined, answered_here=here):
+                for line in told.lines_of(stored, self._feed.joined, answered_here=here):
                     await self._write(line)
                 if isinstance(event, RunEnded):
                     self._pieces.forget(stored.session, event.run)

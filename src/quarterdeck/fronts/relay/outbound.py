@@ -105,7 +105,7 @@ class SessionLines:
         self._told_connected = True
         nobody = Joined()
         for stored in events:
-            for _ in self.tell(stored, nobody):
+            for _ in self.lines_of(stored, nobody):
                 pass
         self.run = self.run or view.run
         self.running = self.run is not None and self.run == view.run
@@ -114,7 +114,7 @@ class SessionLines:
         # What is open was told, and must be withdrawn when it is settled.
         self.open |= {ask.opened.ask: ask.opened for ask in open_asks}
 
-    def tell(
+    def lines_of(
         self, stored: Stored, joined: Joined, *, answered_here: bool = False
     ) -> Iterator[bytes]:
         """The lines for an event. An answer that the frontend gave itself is not told to it."""

@@ -29,7 +29,7 @@ from anyio.abc import TaskGroup
 from quarterdeck.fronts.telegram.api import BotApi, BotApiError, Upload
 from quarterdeck.fronts.telegram.budget import Limits
 from quarterdeck.fronts.telegram.outbox_calls import FILES, Calls
-from quarterdeck.fronts.telegram.outbox_news import Counts, Failed, Sent, tell
+from quarterdeck.fronts.telegram.outbox_news import Counts, Failed, Sent, notify
 from quarterdeck.fronts.telegram.outbox_store import (
     Content,
     Form,
@@ -360,7 +360,7 @@ class Outbox:
             sent = Sent(
                 key=message.key, chat=message.chat, thread=message.thread, message_id=number
             )
-            tell(self._on_sent, sent)
+            notify(self._on_sent, sent)
         self.counts.sent += 1
 
     async def _edit(self, message: Stored, content: Content) -> None:
@@ -476,12 +476,12 @@ class Outbox:
     def _failed(self, key: str, chat: int, error: BotApiError) -> None:
         self.counts.failed += 1
         failed = Failed(key=key, chat=chat, code=error.code, description=error.description)
-        tell(self._on_failed, failed)
+        notify(self._on_failed, failed)
 
     def _migrate(self, old: int, new: int) -> None:
         log.info("chat %d has become %d", old, new)
         self._store.migrate(old, new)
-        tell(self._on_migrated, (old, new))
+        notify(self._on_migrated, (old, new))
         self._wake(new)
 
     # --- memory ----------------------------------------------------------------------------------

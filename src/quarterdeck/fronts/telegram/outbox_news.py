@@ -46,7 +46,7 @@ class Counts(Struct):
     """Refused for now, or without an answer."""
 
 
-def tell(listener: Callable[[_News], None] | None, news: _News) -> None:
+def notify(listener: Callable[[_News], None] | None, news: _News) -> None:
     """Tell a listener, whose errors are its own."""
     if listener is None:
         return

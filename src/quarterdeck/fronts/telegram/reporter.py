@@ -94,7 +94,9 @@ class Reporter:
                 if followed is not None and seq > followed.seq:
                     turn = self._fold(session).turn
                     begin = seq if turn is None else turn.first - 1
-                    self._messenger.state.told(session, seq, begin, self._messenger.clock.now())
+                    self._messenger.state.set_progress(
+                        session, seq, begin, self._messenger.clock.now()
+                    )
                     self._known.pop(session, None)
 
     def view(self, shape: SessionShape) -> None:

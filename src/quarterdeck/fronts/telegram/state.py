@@ -289,8 +289,8 @@ class FrontState:
         ).fetchall()
         return [_followed(row) for row in rows]
 
-    def told(self, session: str, seq: int, turn: int, at: float) -> None:
-        """Events up to a number were told; `turn` is where the fold begins after a restart."""
+    def set_progress(self, session: str, seq: int, turn: int, at: float) -> None:
+        """Events up to a number were reported; `turn` is where the fold begins after a restart."""
         self._connection.execute(
             "UPDATE sessions SET seq = ?, turn = ?, at = ? WHERE session = ?",
             (seq, turn, at, session),

@@ -65,7 +65,7 @@ from quarterdeck.protocol.events import (
     SandboxStarted,
     SpecChanged,
 )
-from quarterdeck.protocol.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.protocol.sessions import Origin
 from quarterdeck.wire.commands import Initialize
 from quarterdeck.wire.exchange import Ending
@@ -211,13 +211,13 @@ def decide_redialled(state: State, again: Redialled, facts: Facts) -> Decision[D
 # --- its end -------------------------------------------------------------------------------------
 
 
-def recall(run: RunState, cli_session: str | None) -> Recall:
+def wanted_of_transcript(run: RunState, cli_session: str | None) -> TranscriptQuery:
     """What is to be asked for of its transcript: the messages that were not received.
 
     They are the last ones: those of a long run that are known are the last ones too.
     """
     heard, complete = run.heard, run.heard.complete
-    return Recall(
+    return TranscriptQuery(
         cli_session=cli_session,
         known=heard.remembered,
         prompts=run.turns.uuids if complete else run.peer.unconfirmed,
@@ -263,7 +263,7 @@ def decide_ended(state: State, ended: Ended, facts: EndFacts) -> Decision[Done]:
         return NOTHING
     view, end = state.view, ended.end
     if end.unheard and facts.reachable and not ended.recalled:
-        wanted = recall(run, view.cli_session)
+        wanted = wanted_of_transcript(run, view.cli_session)
         if wanted.known or wanted.prompts:
             return Done(effects=(ReadTranscript(run=run.run, end=end, wanted=wanted),))
     over = RunEnded(

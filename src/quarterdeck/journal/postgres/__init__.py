@@ -1,8 +1,8 @@
 """The journal in PostgreSQL, for several hubs: the extra `quarterdeck[postgres]`.
 
 `address` connects and explains errors; `schema` has the tables; `writer` is the writer thread, and
-`rows` what it writes; `reader` has the queries; `sharing` what hubs share; `signals` wakes other
-hubs; `refold` folds views of older versions again; `journal` is the interface for the hub.
+`rows` what it writes; `reader` has the queries; `shared_records` what hubs share; `signals` wakes
+other hubs; `refold` folds views of older versions again; `journal` is the interface for the hub.
 """
 
 from __future__ import annotations

@@ -19,13 +19,13 @@ from quarterdeck.journal.ownership import Lease
 from quarterdeck.journal.postgres.address import Address, explained, explained_errors, is_lost
 from quarterdeck.journal.postgres.reader import Reader
 from quarterdeck.journal.postgres.refold import LEASE, LEASE_SECONDS, refold_old
-from quarterdeck.journal.postgres.sharing import PostgresRecords
+from quarterdeck.journal.postgres.shared_records import PostgresRecords
 from quarterdeck.journal.postgres.signals import Signals
 from quarterdeck.journal.postgres.writer import AWAY_SECONDS, RETRY_SECONDS, Writer
-from quarterdeck.journal.sharing import SharingRecords
-from quarterdeck.journal.staging import Result
+from quarterdeck.journal.shared_records import SharingRecords
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.threaded import ThreadedJournal
+from quarterdeck.journal.transaction import Result
 
 READERS = 4
 """Pages that are read at the same time."""

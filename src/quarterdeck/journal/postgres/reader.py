@@ -16,7 +16,7 @@ from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal.base import ASKS_SEARCHED, AskRecord, Snapshot
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.postgres.address import Address, Connection
-from quarterdeck.journal.stored import PAGE_BYTES, decode, page, passage
+from quarterdeck.journal.stored import PAGE_BYTES, decode, page, raw_events
 from quarterdeck.journal.usage import day_of, slots
 from quarterdeck.journal.usage_rows import COLUMNS, limit_of, summed
 from quarterdeck.journal.views import VIEW_VERSION, ask_view, fold
@@ -27,9 +27,9 @@ from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.protocol.views import AskView
 
 PASSAGE_EVENTS = 1000
-"""The most events of a passage."""
+"""The most events that are read at once as text."""
 PASSAGE_BYTES = 300 * 1024
-"""About what is read for a passage."""
+"""About as much is read at once as text."""
 REFOLD_EVENTS = 1000
 PAGE_VIEWS = 200
 """How many views are read at once: a view has up to some hundred kB."""
@@ -83,10 +83,10 @@ class Reader:
             found.append(Stored(session, seq, position, at, event, json))
         return found
 
-    def passage(self, session: str, after: int) -> RawEvents | None:
+    def raw_events(self, session: str, after: int) -> RawEvents | None:
         """A session's events as text."""
         values = (session, after, PASSAGE_EVENTS, PASSAGE_BYTES)
-        return passage(session, self._whole(self._rows(_OF_SESSION, values), at=1))
+        return raw_events(session, self._whole(self._rows(_OF_SESSION, values), at=1))
 
     def everything(self, after: int, limit: int) -> list[Stored]:
         """A page of all events."""

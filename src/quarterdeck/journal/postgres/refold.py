@@ -12,7 +12,7 @@ from collections.abc import Callable
 from quarterdeck.journal.postgres.reader import REFOLD_EVENTS, Reader
 from quarterdeck.journal.postgres.rows import ADD_PROMPT, run_machine, view_bytes, write_usage
 from quarterdeck.journal.postgres.schema import NOT_IDLE
-from quarterdeck.journal.staging import UsageStage
+from quarterdeck.journal.transaction import UsageStage
 from quarterdeck.journal.views import VIEW_VERSION, fold
 from quarterdeck.protocol.events import PromptQueued
 from quarterdeck.protocol.session_view import SessionView

@@ -16,7 +16,7 @@ from msgspec import field
 
 from quarterdeck.journal.postgres.address import Connection
 from quarterdeck.journal.postgres.arrays import byteas, int4s, int8s
-from quarterdeck.journal.staging import Group, Known, UsageStage
+from quarterdeck.journal.transaction import Group, Known, UsageStage
 from quarterdeck.journal.usage_rows import COLUMNS, limit_row, usage_row
 from quarterdeck.journal.views import VIEW_VERSION
 from quarterdeck.protocol.machines import LOCAL

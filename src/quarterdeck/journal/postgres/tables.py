@@ -11,11 +11,11 @@ from typing import IO, Any
 import msgspec
 
 from quarterdeck.journal.chain import Link, genesis
-from quarterdeck.journal.copying import TABLES, Row
 from quarterdeck.journal.postgres.address import Address, Connection, explained_errors
 from quarterdeck.journal.postgres.reader import Reader
 from quarterdeck.journal.postgres.rows import BLOB_BYTES
 from quarterdeck.journal.postgres.schema import set_up
+from quarterdeck.journal.transfer import TABLES, Row
 from quarterdeck.protocol.machines import LOCAL
 
 _FETCH = 500

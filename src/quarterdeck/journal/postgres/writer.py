@@ -21,6 +21,7 @@ import psycopg
 from msgspec import Struct
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
+from quarterdeck.journal.commit_times import CommitTimes
 from quarterdeck.journal.ownership import (
     Owner,
     check_head,
@@ -40,10 +41,9 @@ from quarterdeck.journal.postgres.reader import Reader
 from quarterdeck.journal.postgres.refold import refold
 from quarterdeck.journal.postgres.rows import PostgresGroup, write_group
 from quarterdeck.journal.postgres.schema import NOT_IDLE, identity, set_up
-from quarterdeck.journal.postgres.sharing import PostgresRecords
-from quarterdeck.journal.sharing import SharingRecords
-from quarterdeck.journal.staging import Job, Known, Result
-from quarterdeck.journal.timing import CommitTimes
+from quarterdeck.journal.postgres.shared_records import PostgresRecords
+from quarterdeck.journal.shared_records import SharingRecords
+from quarterdeck.journal.transaction import Job, Known, Result
 from quarterdeck.journal.views import VIEW_VERSION
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import Stored
@@ -108,10 +108,10 @@ class Writer:
             self._connection.close()
             raise
 
-    def start(self, tell: Callable[[list[Result]], None]) -> None:
-        """Start the thread. It calls `tell` with the results of each group."""
+    def start(self, report: Callable[[list[Result]], None]) -> None:
+        """Start the thread. It calls `report` with the results of each group."""
         self._thread = threading.Thread(
-            target=self._work, args=(tell,), name="journal", daemon=True
+            target=self._work, args=(report,), name="journal", daemon=True
         )
         self._thread.start()
 
@@ -144,12 +144,12 @@ class Writer:
 
     # --- the thread ----------------------------------------------------------------------------
 
-    def _work(self, tell: Callable[[list[Result]], None]) -> None:
+    def _work(self, report: Callable[[list[Result]], None]) -> None:
         ended = False
         while not ended:
             jobs, ended = self._take()
             for part in _parts(jobs):
-                tell(self._write(part))
+                report(self._write(part))
 
     def _take(self) -> tuple[list[Job], bool]:
         """Wait for a job, and take the jobs queued after it. Also: whether it is the end."""

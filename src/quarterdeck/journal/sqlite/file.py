@@ -16,7 +16,7 @@ from pathlib import Path
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.ids import new_id
-from quarterdeck.journal.sqlite.sharing import SCHEMA as SHARING_SCHEMA
+from quarterdeck.journal.sqlite.shared_records import SCHEMA as SHARING_SCHEMA
 from quarterdeck.journal.sqlite.usage import SCHEMA as USAGE_SCHEMA
 
 APPLICATION = 0x51444A4C

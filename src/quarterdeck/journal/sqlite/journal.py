@@ -17,10 +17,10 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from quarterdeck.journal.arrivals import Arrivals
-from quarterdeck.journal.sharing import SharingRecords
+from quarterdeck.journal.shared_records import SharingRecords
 from quarterdeck.journal.sqlite.file import Lock, explained_errors, prepare
 from quarterdeck.journal.sqlite.reader import Reader
-from quarterdeck.journal.sqlite.sharing import SqliteRecords
+from quarterdeck.journal.sqlite.shared_records import SqliteRecords
 from quarterdeck.journal.sqlite.writer import Writer
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.threaded import ThreadedJournal

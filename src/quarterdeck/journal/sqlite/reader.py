@@ -19,7 +19,7 @@ from quarterdeck.journal.base import ASKS_SEARCHED, AskRecord, Snapshot
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.sqlite.file import connect
 from quarterdeck.journal.sqlite.usage import read_limits, read_usage
-from quarterdeck.journal.stored import PAGE_BYTES, PASSAGE_SIZE, decode, page, passage, sound
+from quarterdeck.journal.stored import PAGE_BYTES, RAW_SIZE, decode, page, raw_events, sound
 from quarterdeck.journal.views import ask_view
 from quarterdeck.protocol.events import AskOpened
 from quarterdeck.protocol.session_view import SessionView
@@ -35,7 +35,7 @@ from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.protocol.views import AskView
 
 FEWEST, MOST = 16, 2000
-"""The most events of a passage."""
+"""The most events that are read at once as text."""
 
 _SPECS = (min(WITH_A_SPEC), max(WITH_A_SPEC) + b"\xff")
 _SENT = (SENT, SENT + b"\xff")
@@ -86,18 +86,18 @@ class Reader:
                     break
         return found
 
-    def passage(self, session: str, after: int) -> RawEvents | None:
+    def raw_events(self, session: str, after: int) -> RawEvents | None:
         """A session's events as text."""
         if (made := self._made(session, after)) is not None:
             return made
         with closing(self._rows(session, after, MOST)) as rows:
-            return passage(session, rows)
+            return raw_events(session, rows)
 
     def _made(self, session: str, after: int) -> RawEvents | None:
-        """A passage made by SQLite, in half the time; None if that is not possible.
+        """Events as text made by SQLite, in half the time; None if that is not possible.
 
         The event loop can run meanwhile; row by row, this thread would wait for the interpreter
-        after each row. It is tried with as many events as filled the last passage.
+        after each row. It is tried with as many events as filled the last text.
         """
         begin = f'{{"session":{msgspec.json.encode(session).decode()},"seq":'
         values = (session, after, self._fitting, begin, *_SPECS, *_SENT, *SECRET_REQUESTS)
@@ -105,11 +105,11 @@ class Reader:
             count, last, text = self.connection.execute(_PASSAGE, values).fetchone()
         except sqlite3.OperationalError:
             return None  # not UTF-8, for example; or a transient error
-        if last != after + count or len(text) > PASSAGE_SIZE or not sound(text):
+        if last != after + count or len(text) > RAW_SIZE or not sound(text):
             self._fitting = max(self._fitting // 2, FEWEST)
             return None
         if count == self._fitting:
-            self._fitting = min(max(count * PASSAGE_SIZE * 9 // (len(text) * 10), FEWEST), MOST)
+            self._fitting = min(max(count * RAW_SIZE * 9 // (len(text) * 10), FEWEST), MOST)
         return RawEvents(session=session, last=last, text=text)
 
     def _rows(self, session: str, after: int, limit: int) -> sqlite3.Cursor:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal.chain import Link
-from quarterdeck.journal.copying import TABLES, Row
 from quarterdeck.journal.sqlite.file import (
     Lock,
     connect,
@@ -19,6 +18,7 @@ from quarterdeck.journal.sqlite.file import (
 )
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.writer import Writer
+from quarterdeck.journal.transfer import TABLES, Row
 
 
 @contextmanager

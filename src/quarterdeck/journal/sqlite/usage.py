@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from quarterdeck.journal.staging import UsageStage
+from quarterdeck.journal.transaction import UsageStage
 from quarterdeck.journal.usage import slots
 from quarterdeck.journal.usage_rows import COLUMNS, limit_of, limit_row, summed, usage_row
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow

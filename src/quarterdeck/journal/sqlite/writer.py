@@ -27,12 +27,12 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
 from quarterdeck.journal.chain import genesis
+from quarterdeck.journal.commit_times import CommitTimes
 from quarterdeck.journal.sqlite.file import connect, explained_errors, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
-from quarterdeck.journal.sqlite.sharing import SqliteRecords
+from quarterdeck.journal.sqlite.shared_records import SqliteRecords
 from quarterdeck.journal.sqlite.usage import forget, write_usage
-from quarterdeck.journal.staging import Group, Job, Known, Result, UsageStage, counters
-from quarterdeck.journal.timing import CommitTimes
+from quarterdeck.journal.transaction import Group, Job, Known, Result, UsageStage, counters
 from quarterdeck.journal.views import VIEW_VERSION, fold
 from quarterdeck.protocol.events import PromptQueued
 from quarterdeck.protocol.session_view import SessionView
@@ -144,10 +144,10 @@ class Writer:
         """The number of the last event of each session, before the thread starts."""
         return {session: known.head for session, known in self._sessions.items()}
 
-    def start(self, tell: Callable[[list[Result]], None]) -> None:
-        """Start the thread. It calls `tell` with the results of each group."""
+    def start(self, report: Callable[[list[Result]], None]) -> None:
+        """Start the thread. It calls `report` with the results of each group."""
         self._thread = threading.Thread(
-            target=self._work, args=(tell,), name="journal", daemon=True
+            target=self._work, args=(report,), name="journal", daemon=True
         )
         self._thread.start()
 
@@ -167,12 +167,12 @@ class Writer:
 
     # --- the thread ----------------------------------------------------------------------------
 
-    def _work(self, tell: Callable[[list[Result]], None]) -> None:
+    def _work(self, report: Callable[[list[Result]], None]) -> None:
         ended = False
         while not ended:
             jobs, ended = self._take()
             if jobs:
-                tell(self._write(jobs))
+                report(self._write(jobs))
 
     def _take(self) -> tuple[list[Job], bool]:
         """Wait for a job, and take the jobs queued after it. Also: whether it is the end."""

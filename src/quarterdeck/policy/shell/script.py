@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.kept import kept
+from quarterdeck.policy.cached import cached
 from quarterdeck.policy.shell.aliases import MOST_WORDS, has_other_names, other_names
 
 
@@ -170,7 +170,7 @@ class Part(Value, dict=True):
     dirs: tuple[str, ...] | None = None
     """The folders that it may run in, if the script changed to another one; empty: unknown."""
 
-    @kept
+    @cached
     def same(self) -> tuple[tuple[str, ...], ...]:
         """The words of the same command under its other names: `pip install x` for `python3 -m pip
         install x`. Rules that stop know it by these, too. Empty for most.
@@ -184,7 +184,7 @@ class Part(Value, dict=True):
         # By its full names, it may have others.
         return found + other_names(self.called) if self.called not in {(), typed} else found
 
-    @kept
+    @cached
     def subcommand(self) -> str | None:
         """The second word, if a rule that stops another subcommand of the program cannot mean it.
 
@@ -198,7 +198,7 @@ class Part(Value, dict=True):
             return second
         return None if self.name is not None and has_other_names(self.name) else second
 
-    @kept
+    @cached
     def name(self) -> str | None:
         """The command's name, without the folder it is in; None if it is not known."""
         if not self.words or (literal := self.words[0].literal) is None:

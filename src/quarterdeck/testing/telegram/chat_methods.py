@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from quarterdeck.testing.telegram.params import Params
-from quarterdeck.testing.telegram.places import room_of
 from quarterdeck.testing.telegram.refusal import bad
+from quarterdeck.testing.telegram.targets import room_of
 from quarterdeck.testing.telegram.world import TOPIC_COLOR, Room, World
 
 _COMMAND = re.compile(r"[a-z0-9_]{1,32}")

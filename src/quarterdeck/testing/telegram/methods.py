@@ -13,8 +13,8 @@ from quarterdeck.testing.telegram import chat_methods, checks
 from quarterdeck.testing.telegram.checks import read_keyboard, read_rich, read_text
 from quarterdeck.testing.telegram.objects import Draft, Media, Message, PhotoSize
 from quarterdeck.testing.telegram.params import Params
-from quarterdeck.testing.telegram.places import own_message, reply_of, room_of, thread_of
 from quarterdeck.testing.telegram.refusal import Refusal, bad
+from quarterdeck.testing.telegram.targets import own_message, reply_of, room_of, thread_of
 from quarterdeck.testing.telegram.world import (
     EDIT_SECONDS,
     QUERY_SECONDS,

@@ -35,10 +35,10 @@ from quarterdeck.testing.loop_server import (
     until_hang_up,
 )
 from quarterdeck.testing.telegram.flood import FloodControl, FloodLimits
+from quarterdeck.testing.telegram.long_poll import Poller
 from quarterdeck.testing.telegram.methods import LIMITED, METHODS
 from quarterdeck.testing.telegram.objects import Call, Message
 from quarterdeck.testing.telegram.params import Params, read_params
-from quarterdeck.testing.telegram.polling import Poller
 from quarterdeck.testing.telegram.refusal import Refusal
 from quarterdeck.testing.telegram.sim import ACTIONS, Sim
 from quarterdeck.testing.telegram.webhook import WebhookPoster

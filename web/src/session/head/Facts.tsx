@@ -35,16 +35,16 @@ import { Starter } from "./Starter";
 import { effortsOf, modelName, modesOf } from "./switching";
 import { useBranch } from "./useBranch";
 
-export interface Fact {
+export interface HeaderDetail {
   name: string;
   label: string;
   node: ReactNode;
 }
 
 /** What holds for a session, each as something that opens what changes it. */
-export function useFacts(session: Session, openPanel: (name: string) => void): Fact[] {
+export function useFacts(session: Session, openPanel: (name: string) => void): HeaderDetail[] {
   const { head } = text.session;
-  const facts: Fact[] = [
+  const facts: HeaderDetail[] = [
     { name: "place", label: head.place, node: <Place session={session} openPanel={openPanel} /> },
     { name: "model", label: head.model, node: <ModelMenu session={session} /> },
     { name: "mode", label: head.mode, node: <ModeMenu session={session} /> },

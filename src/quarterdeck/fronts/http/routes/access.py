@@ -21,9 +21,9 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
+from quarterdeck.fronts.http.routes.audit_notes import Noter, note_change
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
 from quarterdeck.fronts.http.routes.hub import Doors, me
-from quarterdeck.fronts.http.routes.noting import Noter, note_change
 from quarterdeck.fronts.http.tokens import NAME_LIMIT, PAIRING_SECONDS, Kind
 from quarterdeck.hub.api import CliAccess, session_of
 from quarterdeck.protocol.roles import Right, Role

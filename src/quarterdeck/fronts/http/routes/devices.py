@@ -26,9 +26,9 @@ from quarterdeck.fronts.http.origins import LOOPBACK_NAMES
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.reach import FindingShape, Reach, Reaching
 from quarterdeck.fronts.http.routes.access import GrantId
+from quarterdeck.fronts.http.routes.audit_notes import Noter, note_change, note_if_there
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of, visit_of
 from quarterdeck.fronts.http.routes.hub import Doors
-from quarterdeck.fronts.http.routes.noting import Noter, note_change, note_if_there
 from quarterdeck.fronts.http.tokens import CODE_SECONDS, NAME_LIMIT, SHARED, Grant, Kind
 from quarterdeck.protocol.roles import Right, Role
 from quarterdeck.protocol.shapes import Body

@@ -19,8 +19,8 @@ from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.people import PeopleStore
 from quarterdeck.fronts.http.problems import Refused
+from quarterdeck.fronts.http.routes.audit_notes import Noter, note_change
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
-from quarterdeck.fronts.http.routes.noting import Noter, note_change
 from quarterdeck.protocol.people import (
     Library,
     NewPreferences,
@@ -65,7 +65,7 @@ async def change_preferences(
     there = _there(people)
     new = await body_of(request, NewPreferences)
     page = await anyio.to_thread.run_sync(there.change, request.user, new.changes, after)
-    there.tell(request.user, page.version)
+    there.notify(request.user, page.version)
     return page
 
 

@@ -19,8 +19,8 @@ from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.policy_shapes import PolicyGrants, SuggestionList
+from quarterdeck.fronts.http.routes.audit_notes import Noter, note_change, note_if_there
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of
-from quarterdeck.fronts.http.routes.noting import Noter, note_change, note_if_there
 from quarterdeck.hub.api import (
     LEAST,
     Explanation,

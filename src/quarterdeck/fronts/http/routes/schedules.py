@@ -16,8 +16,8 @@ from litestar.params import PathParameter, QueryParameter, SkipValidation
 from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
+from quarterdeck.fronts.http.routes.audit_notes import Noter, note_change
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
-from quarterdeck.fronts.http.routes.noting import Noter, note_change
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.schedules import (
     Firing,

@@ -12,7 +12,7 @@ from msgspec import UnsetType
 
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.fronts.http.events import latest, page
-from quarterdeck.fronts.http.masking import masked_json
+from quarterdeck.fronts.http.masks import masked_json
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.pictures import SHOWN, find_picture
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of, do

@@ -20,10 +20,10 @@ from quarterdeck.fronts.http.asgi import Scope
 from quarterdeck.fronts.http.events import page
 from quarterdeck.fronts.http.openapi import LOGIN_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
+from quarterdeck.fronts.http.routes.audit_notes import Noter, note_if_there
 from quarterdeck.fronts.http.routes.devices import session_of_link
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of, do, visit_of
 from quarterdeck.fronts.http.routes.hub import Doors
-from quarterdeck.fronts.http.routes.noting import Noter, note_if_there
 from quarterdeck.fronts.http.routes.push import Pusher
 from quarterdeck.fronts.http.routes.sessions import After, Limit
 from quarterdeck.fronts.http.tokens import Grant

@@ -9,7 +9,7 @@ from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter, SkipValidation
 
-from quarterdeck.fronts.http.masking import MASK
+from quarterdeck.fronts.http.masks import MASK
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import Asking, SessionId, body_of
 from quarterdeck.hub.api import TEXT_LIMIT, WorktreeService

@@ -19,14 +19,14 @@ journal each time it is called within one test.
 
 from __future__ import annotations
 
-from quarterdeck.testing.contracts.journal.appending import AppendContract
+from quarterdeck.testing.contracts.journal.appends import AppendContract
+from quarterdeck.testing.contracts.journal.audit_chain import ChainContract
 from quarterdeck.testing.contracts.journal.durable import DurableContract
-from quarterdeck.testing.contracts.journal.following import FollowContract
+from quarterdeck.testing.contracts.journal.followers import FollowContract
 from quarterdeck.testing.contracts.journal.overview import DeleteContract, OverviewContract
-from quarterdeck.testing.contracts.journal.sealing import ChainContract
-from quarterdeck.testing.contracts.journal.sharing import ConditionContract, TogetherContract
+from quarterdeck.testing.contracts.journal.shared_records import ConditionContract, TogetherContract
 from quarterdeck.testing.contracts.journal.snapshots import SnapshotContract
-from quarterdeck.testing.contracts.journal.using import UsageContract
+from quarterdeck.testing.contracts.journal.usage import UsageContract
 
 __all__ = ["DurableJournalContract", "JournalContract"]
 

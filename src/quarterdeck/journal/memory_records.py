@@ -1,4 +1,4 @@
-"""The records that hubs share, in memory: `sharing.SharingRecords`, for tests."""
+"""The records that hubs share, in memory: `shared_records.SharingRecords`, for tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from quarterdeck.journal.ownership import (
     machines_of,
     owner_after,
 )
-from quarterdeck.journal.sharing import changed
+from quarterdeck.journal.shared_records import changed
 from quarterdeck.protocol.events import Event
 
 

@@ -124,7 +124,7 @@ class FollowContract(Contract):
                     waiting -= sum(each.session == "old" for each in batch)
             assert waiting == 0
 
-    async def test_a_passage_is_the_events_as_they_are_stored_as_far_as_none_has_a_spec(
+    async def test_raw_events_are_the_events_as_they_are_stored_as_far_as_none_has_a_spec(
         self,
     ) -> None:
         changed = SpecChanged(spec=SessionSpec(directory="/work"), by="ann")
@@ -133,42 +133,42 @@ class FollowContract(Contract):
             await journal.append("x", [note("of another")])
             await journal.append("a%d", [created(), line, note("%"), changed, note("4")])
             stored = await journal.read("a%d")
-            assert await journal.passage("nobody") is None
-            assert await journal.passage("a%d") is None
-            passage = await journal.passage("a%d", after=1)
-            assert passage is not None
-            assert (passage.session, passage.last) == ("a%d", 3)
-            assert passage.text.encode() == b"[%b]" % b",".join(map(_envelope, stored[1:3]))
-            assert b'"line":{"a": "\xc3\xa4%d"}' in passage.text.encode()
-            assert await journal.passage("a%d", after=3) is None
-            last = await journal.passage("a%d", after=4)
+            assert await journal.raw_events("nobody") is None
+            assert await journal.raw_events("a%d") is None
+            raw = await journal.raw_events("a%d", after=1)
+            assert raw is not None
+            assert (raw.session, raw.last) == ("a%d", 3)
+            assert raw.text.encode() == b"[%b]" % b",".join(map(_envelope, stored[1:3]))
+            assert b'"line":{"a": "\xc3\xa4%d"}' in raw.text.encode()
+            assert await journal.raw_events("a%d", after=3) is None
+            last = await journal.raw_events("a%d", after=4)
             assert last is not None
             assert _numbers(last) == [5]
-            assert await journal.passage("a%d", after=5) is None
-            await refused(journal.passage("a%d", after=-1), UsageError)
+            assert await journal.raw_events("a%d", after=5) is None
+            await refused(journal.raw_events("a%d", after=-1), UsageError)
 
-    async def test_a_passage_is_no_larger_than_a_frame_unless_its_only_event_is(self) -> None:
+    async def test_raw_events_are_no_larger_than_a_frame_unless_the_only_event_is(self) -> None:
         small, large = note("x" * 60_000), note("y" * 600_000)
         async with self.journal() as journal:
             await journal.append("a", [*[small] * 10, large, small])
             after, counts = 0, []
-            while (passage := await journal.passage("a", after=after)) is not None:
-                counts.append(passage.last - after)
-                after = passage.last
+            while (raw := await journal.raw_events("a", after=after)) is not None:
+                counts.append(raw.last - after)
+                after = raw.last
             assert counts == [4, 4, 2, 1, 1]
 
-    async def test_passages_one_behind_the_other_are_the_whole_session(self) -> None:
+    async def test_raw_events_one_behind_the_other_are_the_whole_session(self) -> None:
         dice = chance(5)
         sizes = [5] * 3000 + [int(10 ** dice.uniform(0, 4.5)) for _ in range(300)] + [9] * 500
         async with self.journal() as journal:
             await journal.append("a", [note(dice.choice("xä€") * size) for size in sizes])
             parts: list[bytes] = []
             after = 0
-            while (passage := await journal.passage("a", after=after)) is not None:
-                assert len(_numbers(passage)) == passage.last - after
-                assert len(passage.text) < 300_000
-                parts.append(passage.text[1:-1].encode())
-                after = passage.last
+            while (raw := await journal.raw_events("a", after=after)) is not None:
+                assert len(_numbers(raw)) == raw.last - after
+                assert len(raw.text) < 300_000
+                parts.append(raw.text[1:-1].encode())
+                after = raw.last
             stored = await read_all(journal, "a")
             assert b",".join(parts) == b",".join(map(_envelope, stored))
             assert len(parts) < 40
@@ -213,8 +213,8 @@ class _Numbered(Struct):
     seq: int
 
 
-def _numbers(passage: RawEvents) -> list[int]:
-    events = msgspec.json.decode(passage.text, type=list[_Numbered])
+def _numbers(raw: RawEvents) -> list[int]:
+    events = msgspec.json.decode(raw.text, type=list[_Numbered])
     return [each.seq for each in events]
 
 

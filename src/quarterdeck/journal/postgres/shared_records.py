@@ -1,4 +1,4 @@
-"""The records that hubs share, in PostgreSQL: `sharing.SharingRecords`.
+"""The records that hubs share, in PostgreSQL: `shared_records.SharingRecords`.
 
 Owns the order of locks, which is the same for all who write: leases, machines, sessions by number,
 the ticket last. Each method runs within a transaction, or on a reader's connection. Leases run by
@@ -22,7 +22,7 @@ from quarterdeck.journal.ownership import (
     check_generation,
 )
 from quarterdeck.journal.postgres.address import Connection
-from quarterdeck.journal.sharing import PRUNED, changed
+from quarterdeck.journal.shared_records import PRUNED, changed
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _URL = "coalesce(h.url, '')"

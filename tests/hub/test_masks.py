@@ -9,7 +9,7 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.fronts.http.masking import masked_json, masked_spec
+from quarterdeck.fronts.http.masks import masked_json, masked_spec
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.sqlite import SqliteJournal

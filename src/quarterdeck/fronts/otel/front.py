@@ -89,7 +89,7 @@ class Tracing:
                 self._place = _Place(epoch=self._hub.epoch, after=after, exported=after)
             await self._keep(emitter)
 
-        async def tell(shared: SharedPlace) -> None:
+        async def publish(shared: SharedPlace) -> None:
             while True:
                 await anyio.sleep(PLACE_SECONDS)
                 if self._place.after:
@@ -98,7 +98,7 @@ class Tracing:
         async def work() -> None:
             async with anyio.create_task_group() as both:
                 if place is not None:
-                    both.start_soon(tell, place)
+                    both.start_soon(publish, place)
                 await take_turn()
                 both.cancel_scope.cancel()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.kept import kept
+from quarterdeck.policy.cached import cached
 
 worked_out: list[str] = []
 
@@ -11,7 +11,7 @@ worked_out: list[str] = []
 class Thing(Value, dict=True):
     name: str
 
-    @kept
+    @cached
     def shout(self) -> str:
         """Loudly."""
         worked_out.append(self.name)

@@ -1,4 +1,4 @@
-"""The records that hubs share, in the journal's file: `sharing.SharingRecords`.
+"""The records that hubs share, in the journal's file: `shared_records.SharingRecords`.
 
 Owns their tables. They are empty for a hub that is alone. Methods run within a transaction of the
 writer, or on a reader's connection.
@@ -26,7 +26,7 @@ from quarterdeck.journal.ownership import (
     machines_of,
     owner_after,
 )
-from quarterdeck.journal.sharing import PRUNED, changed
+from quarterdeck.journal.shared_records import PRUNED, changed
 from quarterdeck.protocol.events import Event
 from quarterdeck.protocol.machines import LOCAL
 

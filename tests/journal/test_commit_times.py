@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.journal.commit_times import BOUNDS, CommitTimes
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.journal.timing import BOUNDS, CommitTimes
 from quarterdeck.protocol.events import Noted
 
 pytestmark = pytest.mark.anyio

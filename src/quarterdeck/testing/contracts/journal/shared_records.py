@@ -14,7 +14,7 @@ from quarterdeck.domain.errors import (
     UsageError,
 )
 from quarterdeck.journal.base import Journal, Lease, Owner, SharedChanges
-from quarterdeck.journal.sharing import LARGEST_VALUE
+from quarterdeck.journal.shared_records import LARGEST_VALUE
 from quarterdeck.protocol.events import RunEnded, RunStarting, SessionDeleted
 from quarterdeck.protocol.stored import Stored
 from quarterdeck.testing.contracts.journal.support import (

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.journal.chain import digest_of, is_audited, is_chained, seal_of
 from quarterdeck.journal.ownership import Conditions
-from quarterdeck.journal.sharing import SharingRecords
+from quarterdeck.journal.shared_records import SharingRecords
 from quarterdeck.journal.stored import Encoded, placed
 from quarterdeck.journal.usage import Share, limit_state, shares
 from quarterdeck.journal.views import fold, significant
