@@ -96,7 +96,9 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
         bash("cat numbers.txt"),
         "all done",
     )
-    await screen.open(session)
+    # The card reads the file of an open question: it is answered only then.
+    async with screen.page.expect_response(re.compile("/api/asks/.*/file$")):
+        await screen.open(session)
     await seat.answer(await seat.ask(session), "allow")
     await screen.hears("all done")
     story = screen.story
