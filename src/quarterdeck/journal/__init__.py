@@ -52,8 +52,8 @@ __getattr__ = load_later(
     __name__,
     {
         "base": ("AskRecord", "Follower", "Journal", "Log", "Overview"),
+        "engines": ("open_journal",),
         "memory": ("MemoryJournal",),
-        "opening": ("open_journal",),
         "sqlite": ("SqliteJournal",),
         "stored": ("RawEvents", "Stored"),
         "views": ("AskView", "PromptStage", "PromptView", "SessionView", "fold", "fold_all"),
