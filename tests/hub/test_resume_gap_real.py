@@ -84,7 +84,7 @@ async def test_what_a_resumed_cli_writes_about_a_call_that_was_cut_off_is_recall
     await home.until(session, lambda view: view.turns == 1)
     assert ended.cli_session is not None
     written = await whole_transcript(home, session, ended.cli_session, kept)
-    if version == "2.1.37" and len(written) == 4:
+    if version == "2.1.37" and not any(texts[0].encode() in bytes(one.line) for one in written):
         texts = []  # it may also write nothing between the two turns
     recalled = await recalled_lines(home, session, len(texts))
     for (run, line), text in zip(recalled, texts, strict=True):

@@ -118,6 +118,7 @@ class Quarterdeck:
         self.env = isolated_env(home, url, QUARTERDECK_CLAUDE=cli[-1])
         self._processes = processes
         self._open: list[int] = []
+        self._at_terminals: list[subprocess.Popen[bytes]] = []
         self.left_running: list[anyio.abc.Process] = []
         """What `start` started."""
 
@@ -174,9 +175,14 @@ class Quarterdeck:
         self._processes.started(process.pid)
         os.close(theirs)
         self._open.append(ours)
+        self._at_terminals.append(process)
         return Terminal(process, ours, size[1])
 
     def close(self) -> None:
+        for process in self._at_terminals:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
         for descriptor in self._open:
             os.close(descriptor)
 

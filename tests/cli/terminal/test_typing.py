@@ -120,7 +120,7 @@ async def test_typed_text_outlives_an_interrupt_and_the_terminal_is_as_before_at
     await here.see("done · ")
     assert not here.echoes()
     here.interrupt()
-    await here.see("Ctrl-C again")
+    await here.see("Ctrl-C again, Ctrl-D")
     here.interrupt()
     assert await here.end() == 130
     assert here.echoes()
