@@ -129,7 +129,7 @@ long: setup clis $(SDK)/.installed ## tests that take minutes: the larger exampl
 	@$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m long
 
 quick: setup $(WEB)/node_modules/.installed ## the inner loop: tests that start no process
-	@$(call beside_web_tests,$(BIN)/python -m pytest --quick --grouped -q -n $(CORES) --dist worksteal)
+	@$(call beside_web_tests,$(BIN)/python -m pytest --quick --grouped -q -n $(WORKERS) --dist worksteal)
 
 check: setup $(WEB)/node_modules/.installed ## format, lint, strict types, import rules
 	@$(BIN)/ruff format --check .

@@ -156,6 +156,8 @@ async def test_machines_settings_and_tokens(seat: ApiSeat, lone_screen: Screen) 
     await look(screen, "machines")
 
     page = await visit(screen, "Settings")
+    # What comes from the hub later moves the form that is pressed on below it.
+    await expect(page).to_contain_text("Three ways to https")
     await page.get_by_label("Name of the token").fill("a script")
     await page.get_by_label("Role of the token").select_option("program")
     await page.get_by_role("button", name="Create token").click()

@@ -292,7 +292,7 @@ def test_every_attribute_of_the_state_is_in_a_snapshot() -> None:
     state.greeting = state.dialled = state.unknown_place = state.at_root = True
     state.asked_at = {"q": 14}
     state.turns._prompts = {"u": "p"}
-    state.heard.add("m")
+    state.received.add("m")
     data = snapshot(state, {12: b'{"type":"user"}'})
     assert data is not None
     found = restored(data, "mine", "r1")

@@ -71,6 +71,7 @@ async def _doctor(url: str) -> str:
     return await anyio.to_thread.run_sync(look)
 
 
+@pytest.mark.process
 async def test_a_wrong_user_password_or_database_is_refused_by_name(
     other: PostgresServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +126,7 @@ async def test_a_server_that_is_too_old_says_nothing_or_says_nonsense_is_none() 
         assert error.code == "away"
 
 
+@pytest.mark.process
 async def test_another_encoding_or_a_read_only_database_is_refused_before_anything_is_made(
     other: PostgresServer,
 ) -> None:
@@ -140,6 +142,7 @@ async def test_another_encoding_or_a_read_only_database_is_refused_before_anythi
         assert _do(each, "SELECT to_regnamespace('quarterdeck')") == [(None,)]
 
 
+@pytest.mark.process
 async def test_rights_that_are_taken_away_are_told_and_the_hub_goes_on_when_they_are_back(
     other: PostgresServer,
 ) -> None:
@@ -179,6 +182,7 @@ def _end_connections(url: str) -> None:
     )
 
 
+@pytest.mark.process
 async def test_a_dump_that_is_restored_and_a_standby_that_takes_over_begin_a_new_epoch(
     postgres_url: str, other: PostgresServer
 ) -> None:
@@ -244,6 +248,7 @@ async def test_without_the_extra_a_database_says_what_to_install(
     assert "install quarterdeck[postgres]" in await _doctor("postgresql://deck@host/deck")
 
 
+@pytest.mark.process
 def test_the_command_says_it_in_one_sentence_and_ends(tmp_path: Path) -> None:
     environment = {
         **os.environ,

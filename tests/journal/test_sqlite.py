@@ -406,13 +406,13 @@ async def test_what_is_read_can_be_followed_from_at_once(
         await journal.append("a", [note("1")])
         stored = anyio.Event()
         late: list[Callable[[], None]] = []
-        tell = journal._told
+        tell = journal._deliver
 
         def hold(results: list[Result]) -> None:
             late.append(lambda: tell(results))
             stored.set()
 
-        monkeypatch.setattr(journal, "_told", hold)
+        monkeypatch.setattr(journal, "_deliver", hold)
         with anyio.fail_after(SECONDS):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(journal.append, "a", [note("2")])

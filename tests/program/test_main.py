@@ -73,6 +73,7 @@ def test_an_agent_does_not_get_the_token_of_its_user(
         hub_finder({"QUARTERDECK_LINK_1": "1"})
 
 
+@pytest.mark.process
 def test_without_a_hub_nothing_is_run_and_the_text_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,6 +221,7 @@ async def test_a_link_that_does_not_close_cannot_hold_the_program(
     assert "did not close within" in caplog.text
 
 
+@pytest.mark.process
 async def test_a_cli_that_is_not_there_is_the_sdks_not_found_error(tmp_path: Path) -> None:
     missing = ClaudeAgentOptions(cli_path=tmp_path / "claude")
     with pytest.raises(CLINotFoundError, match="There is no") as raised:

@@ -69,6 +69,7 @@ async def test_certificates_are_checked_for_their_dates(
     assert found.certificate.problem == "expired"
 
 
+@pytest.mark.process
 async def test_the_findings_are_those_of_the_doctor_or_an_error_in_words() -> None:
     says = '{"command":null,"findings":[{"topic":"a","level":"note","text":"b","advice":""}]}'
     program = (sys.executable, "-c", f"print('{says}'); raise SystemExit(1)")

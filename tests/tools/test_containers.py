@@ -24,7 +24,7 @@ from quarterdeck.journal.memory import MemoryJournal
 from support.bounds import SECONDS
 from support.hub_machines import hub_with
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 ROOT = Path(__file__).parents[2]
 
 

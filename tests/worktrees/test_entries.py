@@ -21,6 +21,7 @@ def folder(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "project")
 
 
+@pytest.mark.process
 def test_a_folder_is_listed_with_its_folders_first_and_links_are_no_way_out(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

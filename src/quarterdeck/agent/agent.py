@@ -178,7 +178,7 @@ class Agent(Controls):
                 projects = projects_of_agent(options)
                 options = await restored(options, self._store, projects)
                 self._mirror = SessionMirror(
-                    self._store, projects, lambda told: self._deliver([told])
+                    self._store, projects, lambda failure: self._deliver([failure])
                 )
             hooked = bool(self._hooks.matchers()) or self._decide is not None
             version, link = await start_link(options, files, self._stderr, hooked=hooked)

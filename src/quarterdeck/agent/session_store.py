@@ -171,14 +171,14 @@ class SessionMirror:
 
     def _fail(self, key: SessionKey | None, error: str) -> None:
         log.error("a transcript could not be copied to the session store: %s", error)
-        told = None
+        mirror_key = None
         if key is not None:
-            told = MirrorKey(
+            mirror_key = MirrorKey(
                 project_key=key["project_key"],
                 session_id=key["session_id"],
                 subpath=key.get("subpath"),
             )
-        self._report(MirrorError(error=error, key=told))
+        self._report(MirrorError(error=error, key=mirror_key))
 
 
 # --- the way back --------------------------------------------------------------------------------

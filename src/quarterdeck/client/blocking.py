@@ -80,7 +80,7 @@ class BlockingClient:
         """The contents that a call gives, piece by piece. Raises `AnswerLost` if it breaks off."""
         connection = self._connection()
         try:
-            with self._told(connection):
+            with self._errors(connection):
                 response = self._sent(connection, call)
                 if response.status >= 400:
                     raise refusal(problem_in(response.status, response.read()))
@@ -141,7 +141,7 @@ class BlockingClient:
     def _once(self, call: Call[_T]) -> _T:
         connection = self._connection()
         try:
-            with self._told(connection):
+            with self._errors(connection):
                 response = self._sent(connection, call)
                 status, data = response.status, response.read()
         finally:
@@ -159,8 +159,8 @@ class BlockingClient:
         connection.request(call.method, path, call.body, headers)
         return connection.getresponse()
 
-    def _told(self, connection: http.client.HTTPConnection) -> _Told:
-        return _Told(connection, self.where.base)
+    def _errors(self, connection: http.client.HTTPConnection) -> _ConnectionErrors:
+        return _ConnectionErrors(connection, self.where.base)
 
     def _connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.where.base)
@@ -182,7 +182,7 @@ class BlockingClient:
             following = page.next
 
 
-class _Told:
+class _ConnectionErrors:
     """Connects, and tells a hub that is away from one whose answer was lost."""
 
     def __init__(self, connection: http.client.HTTPConnection, base: str) -> None:

@@ -94,16 +94,16 @@ class Turns:
                 self._owed = not cause
                 return cause
             case CommandLifecycle(state="started", wakeup_source=str(source)):
-                return self._tell(_WAKE_UPS.get(source, _WAKE_UPS["schedule_wakeup"]))
+                return self._report(_WAKE_UPS.get(source, _WAKE_UPS["schedule_wakeup"]))
             case User(is_replay=True):
-                return self._tell(cause_of(message.origin))
+                return self._report(cause_of(message.origin))
             case Result() if self._owed:
-                return self._tell(cause_of(message.origin))
+                return self._report(cause_of(message.origin))
             case _:
                 pass
         return ""
 
-    def _tell(self, cause: str) -> str:
+    def _report(self, cause: str) -> str:
         """Tell a cause now if its turn runs, or else when it begins."""
         if self._owed and cause:
             self._owed = False

@@ -37,8 +37,8 @@ def find_stored_output(json: bytes, call: str) -> StoredOutput | None:
         return None
     for block in content:
         if _member(block, "type") == "tool_result" and _member(block, "tool_use_id") == call:
-            told = _member(_member(line, "tool_use_result"), "persistedOutputPath")
-            path = told if isinstance(told, str) else _path_in(_member(block, "content"))
+            given = _member(_member(line, "tool_use_result"), "persistedOutputPath")
+            path = given if isinstance(given, str) else _path_in(_member(block, "content"))
             place = _PLACE.fullmatch(path)
             own = _member(line, "session_id") or _member(line, "sessionId")
             if place is None or place[1] != own:

@@ -116,8 +116,8 @@ class _Port:
 
     def give_token(self, token: str) -> None:
         """Tell the CLI its session's own token. It is a secret: it does not go by the journal."""
-        told = UpdateEnvironment(variables={TOKEN_VARIABLE: token})
-        self._lines.append(msgspec.json.encode(told) + b"\n")
+        report = UpdateEnvironment(variables={TOKEN_VARIABLE: token})
+        self._lines.append(msgspec.json.encode(report) + b"\n")
         self._wake.set()
 
     async def pump(self) -> None:
@@ -381,21 +381,21 @@ class InboundClis:
             if owner is None:
                 return
             if known:
-                await _tell(partial(owner.run_resumed, port.run, port.link.last_request_id))
+                await _deliver(partial(owner.run_resumed, port.run, port.link.last_request_id))
             else:
-                await _tell(partial(owner.run_started, port.run, None, None, None))
+                await _deliver(partial(owner.run_started, port.run, None, None, None))
             while True:
-                heard = await port.link.receive()
-                if isinstance(heard, Resumed):
+                received = await port.link.receive()
+                if isinstance(received, Resumed):
                     reader = LineReader()
-                await self._pass_on(port, owner, reader, heard)
+                await self._pass_on(port, owner, reader, received)
         except LinkClosed as closed:
             # First the CLI is sent away: what is told next may start another for its conversation.
             await port.link.close()
             owner = self._owner(port.session)
             if owner is not None:
                 ending = RunEnd(reason=closed.reason, clean=closed.clean, coded=closed.coded)
-                await _tell(partial(owner.run_ended, port.run, ending))
+                await _deliver(partial(owner.run_ended, port.run, ending))
         finally:
             if port.stopped:
                 until = time.monotonic() + SENT_AWAY_SECONDS
@@ -407,7 +407,7 @@ class InboundClis:
         """Wait until the CLI is there. Raises `LinkClosed` when it does not come, or is stopped."""
         owner = self._owner(port.session)
         if known and owner is not None and not port.link.connected:
-            await _tell(partial(owner.run_lost, port.run, RESTARTED))
+            await _deliver(partial(owner.run_lost, port.run, RESTARTED))
         seconds = RETURN_SECONDS if known else FIRST_SECONDS
         with anyio.move_on_after(seconds) as waiting:
             await port.link.wait_connected()
@@ -418,23 +418,23 @@ class InboundClis:
             await port.link.wait_connected()
 
     async def _pass_on(
-        self, port: _Port, owner: RunOwner, reader: LineReader, heard: bytes | Dropped | Resumed
+        self, port: _Port, owner: RunOwner, reader: LineReader, received: bytes | Dropped | Resumed
     ) -> None:
-        match heard:
+        match received:
             case Dropped(close_code=code):
                 lost = CodedText(code=TextCode.CONNECTION_LOST, close_code=code)
-                await _tell(partial(owner.run_lost, port.run, lost))
+                await _deliver(partial(owner.run_lost, port.run, lost))
             case Resumed(last_request_id=last):
-                await _tell(partial(owner.run_resumed, port.run, last))
+                await _deliver(partial(owner.run_resumed, port.run, last))
             case bytes() as data:
                 lines = [_line(line) for line in reader.feed(data)]
                 if lines:
                     port.last = _last_uuid(lines) or port.last
                     first, port.said = port.said + 1, port.said + len(lines)
-                    await _tell(partial(owner.run_said, port.run, first, lines))
+                    await _deliver(partial(owner.run_said, port.run, first, lines))
 
 
-async def _tell(send: Callable[[], Awaitable[None]]) -> None:
+async def _deliver(send: Callable[[], Awaitable[None]]) -> None:
     """Tell a session what its CLI did; again, while that cannot be journalled: only we have it."""
     while True:
         try:

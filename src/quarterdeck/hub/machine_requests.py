@@ -30,7 +30,7 @@ _R = TypeVar("_R", bound=AnyMachineResult)
 OtherHubs = Callable[[str, Raw], Awaitable[tuple[bool, bytes] | None]]
 
 
-class Tell(Protocol):
+class SendRequest(Protocol):
     """How a machine is told something, if it is there."""
 
     def __call__(self, machine: str, header: Header, /, *lines: bytes) -> None:
@@ -40,9 +40,9 @@ class Tell(Protocol):
 class MachineRequests:
     """The requests that are under way."""
 
-    def __init__(self, send: Tell, hello: Callable[[str], Hello | None]) -> None:
+    def __init__(self, send: SendRequest, hello: Callable[[str], Hello | None]) -> None:
         """`hello` gives what a machine said of itself, if it is connected."""
-        self._tell = send
+        self._send = send
         self._hello = hello
         self.elsewhere: OtherHubs | None = None
         """With several hubs: has a machine of another hub do it; None if no other has it."""
@@ -81,7 +81,7 @@ class MachineRequests:
         answer: asyncio.Future[tuple[bool, bytes]] = asyncio.get_running_loop().create_future()
         self._open[id_] = (machine, answer)
         try:
-            self._tell(machine, MachineRequest(request=id_), bytes(request))
+            self._send(machine, MachineRequest(request=id_), bytes(request))
             with anyio.fail_after(seconds):
                 return await answer
         except TimeoutError:

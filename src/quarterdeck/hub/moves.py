@@ -134,8 +134,10 @@ class Moves:
             lines = await self._send(view, view.cli_session, machine, upload)
         place = OpenPlace(directory=folder, branch=spec.worktree)
         opened = await self._ask(machine, place, OpenedPlace)
-        told = CodedText(code=TextCode.CONTINUES_FROM_JOURNAL, name=machine, path=opened.directory)
-        notes = [_note(told)]
+        continued = CodedText(
+            code=TextCode.CONTINUES_FROM_JOURNAL, name=machine, path=opened.directory
+        )
+        notes = [_note(continued)]
         if opened.coded is not None:
             notes.append(_note(opened.coded))
         elif opened.text:  # of an older runner
@@ -148,7 +150,7 @@ class Moves:
                 config=config_dir_of(spec.env),
             )
             kept = await self._ask(machine, wanted, KeptTranscript)
-            notes[0] = _note(replace(told, code=TextCode.CONTINUES_WITH_LINES, count=lines))
+            notes[0] = _note(replace(continued, code=TextCode.CONTINUES_WITH_LINES, count=lines))
             if kept.saved:
                 other = CodedText(
                     code=TextCode.TRANSCRIPT_KEPT,

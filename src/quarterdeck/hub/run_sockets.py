@@ -76,8 +76,8 @@ class NumberedPort:
         self.lost = False
         self._synced = False
         self._given = 0
-        self._told = 0
-        self._telling: asyncio.TimerHandle | None = None
+        self._acknowledged = 0
+        self._timer: asyncio.TimerHandle | None = None
 
     def write(self, number: int, line: bytes) -> None:
         if number <= self._given:
@@ -89,18 +89,18 @@ class NumberedPort:
 
     def acknowledge(self, upto: int) -> None:
         self.upto = max(self.upto, upto)
-        if self.upto - self._told >= ACK_LINES:
+        if self.upto - self._acknowledged >= ACK_LINES:
             self.send()
-        elif self._telling is None and self.upto > self._told:
-            self._telling = asyncio.get_running_loop().call_later(ACK_SECONDS, self.send)
+        elif self._timer is None and self.upto > self._acknowledged:
+            self._timer = asyncio.get_running_loop().call_later(ACK_SECONDS, self.send)
 
     def send(self) -> None:
         """Say what we have, if it is news and somebody is there."""
-        if self._telling is not None:
-            self._telling.cancel()
-            self._telling = None
-        if self.wire is not None and self.upto > self._told:
-            self._told = self.upto
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.wire is not None and self.upto > self._acknowledged:
+            self._acknowledged = self.upto
             self.wire.put(Ack(upto=self.upto))
 
     def unwritten(self) -> dict[int, bytes]:
@@ -110,7 +110,7 @@ class NumberedPort:
         """Its socket is there: say what we have, and wait to hear what was written."""
         self.wire = wire
         self._synced = False
-        self._told = self.upto
+        self._acknowledged = self.upto
         wire.put(Ack(upto=self.upto))
 
     def written(self, upto: int) -> None:

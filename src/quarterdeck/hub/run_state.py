@@ -133,7 +133,7 @@ class RunState:
         self.lost_turn = LostTurn()
         self.meter = Meter()
         self.watch = Watch()
-        self.heard = RecentIds(REMEMBERED_MESSAGES)
+        self.received = RecentIds(REMEMBERED_MESSAGES)
         """The last messages of the conversation that the CLI said, or that were recalled."""
         self.peers = RecentIds(REMEMBERED)
         """The prompts of other sessions that are recorded."""
@@ -266,7 +266,7 @@ class RunState:
         self.watch.receive(message, at)
         self.asks.receive(message)
         self.lost_turn.receive(message)
-        self._hear(message)
+        self._note_message(message)
         report.switched = self.switches.receive(message, self.spec)
         for event in report.events:
             match event:
@@ -306,13 +306,13 @@ class RunState:
         """A message that was read from the CLI's transcript."""
         report = LineReport(message=message, events=self.peer.receive_message(message))
         if report.events:
-            self._hear(message)
+            self._note_message(message)
             self.meter.receive(message)
         return report
 
-    def _hear(self, message: Message) -> None:
+    def _note_message(self, message: Message) -> None:
         if isinstance(message, User | Assistant) and message.uuid:
-            self.heard.add(message.uuid)
+            self.received.add(message.uuid)
 
     # --- what is sent to it ----------------------------------------------------------------------
 

@@ -199,11 +199,11 @@ class Runners:
         """What agents on a machine must not touch, as its runner told it when it was last here."""
         found = self._machines.get(machine)
         hello = found.hello if found is not None else None
-        told = hello.closed[:MOST_CLOSED] if hello is not None else ()
+        reported = hello.closed[:MOST_CLOSED] if hello is not None else ()
         trees = (hello.worktrees,) if hello is not None and hello.worktrees else ()
         # An old runner tells nothing: then the usual place is meant, by its short name.
         return Private(
-            folders=(*told, USUAL_PLACE), open=(*trees, f"{USUAL_PLACE}/far-runner/worktrees")
+            folders=(*reported, USUAL_PLACE), open=(*trees, f"{USUAL_PLACE}/far-runner/worktrees")
         )
 
     def drop(self, port: _Port) -> None:

@@ -106,7 +106,7 @@ class _State(Value):
     lost_turn: LostTurn
     meter: Meter
     watch: Watch
-    heard: RecentIds
+    received: RecentIds = field(name="heard")
     peers: RecentIds
     dialled: bool
     program: bool

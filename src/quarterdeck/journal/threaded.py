@@ -185,7 +185,7 @@ class ThreadedJournal(SharingJournal):
         limit = check_page(after, limit)
         found = await self._ask(lambda reader: reader.session(session, after, limit))
         if found:
-            await self._is_told(session, found[-1].seq)
+            await self._is_published(session, found[-1].seq)
         return found
 
     async def raw_events(self, session: str, *, after: int = 0) -> RawEvents | None:
@@ -231,7 +231,7 @@ class ThreadedJournal(SharingJournal):
             check_session(after)
         found = await self._ask(lambda reader: reader.views(after, limit, archived))
         for view in found:
-            await self._is_told(view.session, view.head)
+            await self._is_published(view.session, view.head)
         return found
 
     async def summary(self, session: str) -> SessionView | None:
@@ -239,7 +239,7 @@ class ThreadedJournal(SharingJournal):
         check_session(session)
         found = await self._ask(lambda reader: reader.view(session))
         if found is not None:
-            await self._is_told(session, found.head)
+            await self._is_published(session, found.head)
         return found
 
     async def sizes(self) -> dict[str, int]:
@@ -341,14 +341,14 @@ class ThreadedJournal(SharingJournal):
         await done
         return answers[-1]  # a group that failed was tried again
 
-    def _tell(self, results: list[Result]) -> None:
+    def _report(self, results: list[Result]) -> None:
         """Called by the writer."""
         try:
-            self._loop.call_soon_threadsafe(self._told, results)
+            self._loop.call_soon_threadsafe(self._deliver, results)
         except RuntimeError:
             log.warning("the event loop ended before the journal %s was closed", self._name)
 
-    def _told(self, results: list[Result]) -> None:
+    def _deliver(self, results: list[Result]) -> None:
         for result in results:
             job, outcome = result.job, result.outcome
             if isinstance(outcome, QuarterdeckError):
@@ -369,7 +369,7 @@ class ThreadedJournal(SharingJournal):
         if self._closing:
             raise JournalError(f"the journal {self._name} is closed", code="closed")
 
-    async def _is_told(self, session: str, seq: int) -> None:
+    async def _is_published(self, session: str, seq: int) -> None:
         """Wait until what was read is published to followers.
 
         A commit can be read a moment before this thread learns of it. A caller that has read an

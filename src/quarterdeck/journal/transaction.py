@@ -71,8 +71,8 @@ class UsageStage:
         if only_counts(stored.event):
             return
         self.shares += [(number, share) for share in shares(before, after, stored)]
-        if (told := limit_state(after, stored)) is not None:
-            self.limits.append(told)
+        if (new_limit := limit_state(after, stored)) is not None:
+            self.limits.append(new_limit)
 
     def clear(self) -> None:
         """It is written."""

@@ -27,16 +27,16 @@ def summed(key: str, sums: Iterable[float]) -> UsageRow:
     return UsageRow(key=key, used=convert(dict(zip(COLUMNS, sums, strict=True)), Used))
 
 
-def limit_row(told: LimitState) -> tuple[object, ...]:
+def limit_row(found: LimitState) -> tuple[object, ...]:
     """The row of a limit."""
     return (
-        told.machine,
-        told.limit,
-        told.status,
-        told.at,
-        told.resets_at,
-        told.used,
-        told.session,
+        found.machine,
+        found.limit,
+        found.status,
+        found.at,
+        found.resets_at,
+        found.used,
+        found.session,
     )
 
 

@@ -18,8 +18,8 @@ class UsageSums:
     def take(self, before: SessionView | None, after: SessionView, stored: Stored) -> None:
         """Add a stored event."""
         self._shares += [(stored.session, share) for share in shares(before, after, stored)]
-        if (told := limit_state(after, stored)) is not None:
-            self._limits[told.machine, told.limit] = told
+        if (new_limit := limit_state(after, stored)) is not None:
+            self._limits[new_limit.machine, new_limit.limit] = new_limit
 
     def rows(self, by: UsageBy, since: int | None, until: int | None) -> list[UsageRow]:
         """The usage between two times."""

@@ -78,10 +78,10 @@ def _hosts(domain: str, request: Request, sense: Sense) -> tuple[list[Need], lis
     fetches = [need for need in request.needs if need.kind is NeedKind.FETCH]
     if sense is Sense.ALLOW:
         return [n for n in fetches if n.host is not None and is_meant(domain, n.host)], []
-    told = [(need, may_mean(domain, need.host)) for need in fetches]
+    meanings = [(need, may_mean(domain, need.host)) for need in fetches]
     return (
-        [need for need, meant in told if meant],
-        [need for need, meant in told if meant is None]
+        [need for need, meant in meanings if meant],
+        [need for need, meant in meanings if meant is None]
         + [need for need in request.needs if need.kind is NeedKind.UNKNOWN],
     )
 

@@ -66,8 +66,8 @@ class MissedMessages:
         """
         if not self._wanted.since:
             return messages
-        told = (each.timestamp for each in messages if each.timestamp and each.uuid in ours)
-        first = min(told, default="")
+        times = (each.timestamp for each in messages if each.timestamp and each.uuid in ours)
+        first = min(times, default="")
         return [each for each in messages if not each.timestamp or each.timestamp >= first]
 
     def _before_prompts(self, messages: list[TranscriptLine]) -> list[TranscriptLine]:

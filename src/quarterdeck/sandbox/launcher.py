@@ -298,10 +298,10 @@ def hand_over_ports(order: dict[str, Any]) -> list[str]:
     sockets to the runner. It works while bubblewrap mounts, and bubblewrap waits for it before it
     starts the program: so the proxy is there from the beginning, and no process stays.
     """
-    told, tell = os.pipe()
+    reported, tell = os.pipe()
     wait, go_on = os.pipe()
     if os.fork() != 0:
-        os.close(told)
+        os.close(reported)
         os.close(go_on)
         os.set_inheritable(tell, True)
         os.set_inheritable(wait, True)
@@ -310,7 +310,7 @@ def hand_over_ports(order: dict[str, Any]) -> list[str]:
     try:
         os.close(tell)
         os.close(wait)
-        inside = _number_after(b'"child-pid":', told)
+        inside = _number_after(b'"child-pid":', reported)
         if inside:  # else bubblewrap has ended, and says why
             runner = _runners_socket(order["folder"], order["name"])
             _enter_network(inside)

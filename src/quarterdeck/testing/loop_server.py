@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import anyio
 import uvicorn
 
+from quarterdeck.runtime.web_server import EmbeddedServer
 from quarterdeck.testing import sse
 
 # ASGI names and types its messages so.
@@ -24,8 +24,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 BODY_LIMIT = 64 * 1024 * 1024  # twenty times the largest prompt that a CLI was seen to send
 
 
-class LoopServer(uvicorn.Server):
-    """A uvicorn that leaves the program's signal handlers alone, and reports its state."""
+class LoopServer(EmbeddedServer):
+    """A server that reports its state."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -49,10 +49,6 @@ class LoopServer(uvicorn.Server):
             timeout_graceful_shutdown=1,
         )
         return cls(config)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

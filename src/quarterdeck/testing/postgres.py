@@ -65,8 +65,8 @@ class PostgresServer:
         )  # fmt: skip
         self._keeper.wait()  # for the shell; the keeper goes on
         try:
-            self._tell("make")
-            self._tell("start")
+            self._send("make")
+            self._send("start")
         except BaseException:
             self._end()
             raise
@@ -97,13 +97,13 @@ class PostgresServer:
 
     def kill(self) -> None:
         """Kill the server with all that it started."""
-        self._tell("kill")
+        self._send("kill")
 
     def start(self) -> None:
         """Start it again."""
-        self._tell("start")
+        self._send("start")
 
-    def _tell(self, step: str) -> None:
+    def _send(self, step: str) -> None:
         keeper = self._keeper
         if keeper is None or keeper.stdin is None or keeper.stdout is None:
             raise UsageError("the server is not running: use it in a with block")

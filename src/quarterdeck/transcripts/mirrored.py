@@ -94,10 +94,10 @@ class MirroredLines:
             return True
         if name == OWN and entry.parent_uuid is not None:
             self._parents.add(entry.parent_uuid)
-        told = self._known.setdefault((name, entry.uuid), set())
-        if hash(line) in told:
+        sent = self._known.setdefault((name, entry.uuid), set())
+        if hash(line) in sent:
             return False
-        told.add(hash(line))
+        sent.add(hash(line))
         return True
 
     @property

@@ -36,10 +36,10 @@ async def open_place(wanted: OpenPlace, worktrees: Worktrees) -> OpenedPlace:
     if branch is None:
         return OpenedPlace(directory=wanted.directory)
     await worktrees.check_name(wanted.directory, branch)
-    told = await _update(worktrees, wanted.directory, branch)
+    reason = await _update(worktrees, wanted.directory, branch)
     folder = await worktrees.open(wanted.directory, branch)
-    text = "" if told is None else coded_text(told)
-    return OpenedPlace(directory=str(folder), text=text, coded=told)
+    text = "" if reason is None else coded_text(reason)
+    return OpenedPlace(directory=str(folder), text=text, coded=reason)
 
 
 async def _update(worktrees: Worktrees, directory: str, branch: str) -> CodedText | None:

@@ -36,7 +36,7 @@ async def test_items_come_in_their_order_and_only_the_newest_view() -> None:
     backlog.note("away")
     found = [await taken(backlog) for _ in range(5)]
     assert found == [event(1), event(2), LIVE, session(name="new"), "away"]
-    assert backlog.told == 2
+    assert backlog.delivered == 2
 
 
 async def test_a_reader_waits_for_the_next_item() -> None:
@@ -65,7 +65,7 @@ async def test_what_does_not_fit_is_read_from_the_hub_and_comes_once(
     assert await taken(backlog) is None
     backlog.begin_reading()
     backlog.events((event(6), event(7)))  # while the reader reads 1 to 6 from the hub
-    backlog.told = 6
+    backlog.delivered = 6
     assert await taken(backlog) == event(7)
 
 

@@ -66,7 +66,7 @@ def asks(tool: str, given: fake.Line, ask: str, **fields: object) -> tuple[fake.
 
 def begin(mode: str = "default") -> tuple[fake.Step, ...]:
     """The start of a scene: the first prompt, and what a CLI tells of itself then."""
-    told: fake.Line = {
+    greeting: fake.Line = {
         "type": "system",
         "subtype": "init",
         "cwd": ".",
@@ -82,7 +82,7 @@ def begin(mode: str = "default") -> tuple[fake.Step, ...]:
     return (
         fake.Initialize(),
         fake.Expect("user", timeout=DAY, polite=True),
-        fake.say(told),
+        fake.say(greeting),
     )
 
 

@@ -152,9 +152,9 @@ class _LocalLoop:
         """Run it; None if a signal ended it before its end."""
         ended: LoopState | None = None
         failure: QuarterdeckError | None = None
-        self._tell(f"Loop {self._state.id}: {self._state.spec.title}")
+        self._report(f"Loop {self._state.id}: {self._state.spec.title}")
         for warning in self._agents.warnings:
-            self._tell(f"Policy: {warning}.")
+            self._report(f"Policy: {warning}.")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._signals, tasks.cancel_scope)
             agents = self._agents
@@ -163,7 +163,7 @@ class _LocalLoop:
             )
             try:
                 ended = await run_loop(
-                    self._state, worker, self.store, report=self._tell, box=agents.box
+                    self._state, worker, self.store, report=self._report, box=agents.box
                 )
             except QuarterdeckError as error:
                 failure = error
@@ -171,7 +171,7 @@ class _LocalLoop:
         if failure is not None:
             raise failure
         if ended is None:
-            self._tell(f"Continue it with: quarterdeck loop continue {self._state.id}")
+            self._report(f"Continue it with: quarterdeck loop continue {self._state.id}")
         return ended
 
     def _decide(self) -> Decide | None:
@@ -182,7 +182,7 @@ class _LocalLoop:
         )
         return keyboard.decide
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         self._out.print(plain(line), highlight=False, markup=False, soft_wrap=True)
 
     async def _signals(self, everything: anyio.CancelScope) -> None:
@@ -190,7 +190,7 @@ class _LocalLoop:
             async for number in signals:
                 self._signals_seen += 1
                 if number == signal.SIGINT and self._signals_seen == 1:
-                    self._tell("Stops … (Ctrl-C again ends it at once)")
+                    self._report("Stops … (Ctrl-C again ends it at once)")
                     self.store.want(self._state.id, Wanted(stop=True, by=person_here()))
                     continue
                 self.code = Exit.INTERRUPTED if number == signal.SIGINT else Exit.TERMINATED

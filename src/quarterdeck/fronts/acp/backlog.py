@@ -25,21 +25,21 @@ class Backlog:
     """The items of one session."""
 
     def __init__(self, after: int) -> None:
-        self.told = after
+        self.delivered = after
         """The number of the last event that was taken out."""
         self._came = after
         self._items: deque[Item] = deque()
         self._bytes = 0
         self._bell = anyio.Event()
         self.missed = False
-        """Events were dropped: those after `told` are to be read from the hub."""
+        """Events were dropped: those after `delivered` are to be read from the hub."""
 
     def events(self, shapes: tuple[EventShape, ...]) -> None:
         """Events came, each once."""
         if shapes[0].seq <= self._came:
             # Another journal has taken the place of the old one: its numbers begin anew.
             self._items.clear()
-            self._bytes, self.missed, self.told = 0, False, shapes[0].seq - 1
+            self._bytes, self.missed, self.delivered = 0, False, shapes[0].seq - 1
         self._came = shapes[-1].seq
         for shape in shapes:
             self._put(shape, _size(shape))
@@ -72,8 +72,8 @@ class Backlog:
             self._bytes -= _size(item)
             if not isinstance(item, EventShape):
                 return item
-            if item.seq > self.told:  # it may have been read from the hub
-                self.told = item.seq
+            if item.seq > self.delivered:  # it may have been read from the hub
+                self.delivered = item.seq
                 return item
 
     def begin_reading(self) -> None:

@@ -91,11 +91,11 @@ class OpenSession:
         """Tell the history, up to where following begins."""
         client = await self._hubs.client()
         cursor: int | None = 0
-        while cursor is not None and cursor < self._backlog.told:
+        while cursor is not None and cursor < self._backlog.delivered:
             page = await client.call(calls.events(self.id, cursor))
             for shape in page.events:
-                if shape.seq <= self._backlog.told:
-                    await self._tell(self._translator.event(shape))
+                if shape.seq <= self._backlog.delivered:
+                    await self._notify(self._translator.event(shape))
             cursor = page.next
 
     async def run(self, ended: Callable[[OpenSession], None]) -> None:
@@ -116,8 +116,8 @@ class OpenSession:
     async def _run(self) -> str:
         async with background_tasks() as tasks:
             self._tasks = tasks
-            tasks.start_soon(self._tell_all)
-            await self._tell(self._translator.opening())
+            tasks.start_soon(self._notify_all)
+            await self._notify(self._translator.opening())
             while True:
                 try:
                     for card in await (await self._hubs.client()).asks(self.id):
@@ -127,7 +127,7 @@ class OpenSession:
                     self.lost(str(error))
                     await anyio.sleep(RETRY_SECONDS)
                 except QuarterdeckError as error:
-                    await self._tell([notice(f"the session cannot be followed: {error}", "gone")])
+                    await self._notify([notice(f"the session cannot be followed: {error}", "gone")])
                     return str(error)
 
     # --- what the feed tells ---------------------------------------------------------------------
@@ -158,7 +158,7 @@ class OpenSession:
 
     # --- what the editor is told -----------------------------------------------------------------
 
-    async def _tell_all(self) -> None:
+    async def _notify_all(self) -> None:
         while True:
             match await self._backlog.next():
                 case None:
@@ -168,22 +168,22 @@ class OpenSession:
                 case Live() as frame:
                     for message in self._translator.begun_by(frame):
                         await self._read_before(message)
-                    await self._tell(self._translator.live(frame))
+                    await self._notify(self._translator.live(frame))
                 case SessionShape() as shape:
-                    await self._tell(self._translator.view(shape))
+                    await self._notify(self._translator.view(shape))
                 case str() as text:
-                    await self._tell([notice(text, "hub")])
+                    await self._notify([notice(text, "hub")])
 
     async def _read_missed(self) -> None:
         """The editor was too slow for what is kept: read on from the hub."""
         self._backlog.begin_reading()
         self._translator.miss_live()
         try:
-            cursor: int | None = self._backlog.told
+            cursor: int | None = self._backlog.delivered
             while cursor is not None:
                 page = await (await self._hubs.client()).call(calls.events(self.id, cursor))
                 for shape in page.events:
-                    self._backlog.told = shape.seq
+                    self._backlog.delivered = shape.seq
                     await self._happened(shape)
                 cursor = page.next
         except QuarterdeckError:
@@ -197,29 +197,29 @@ class OpenSession:
         cannot put them before text that it has. They were journalled before the text was sent.
         """
         try:
-            cursor: int | None = self._backlog.told
+            cursor: int | None = self._backlog.delivered
             while cursor is not None:
                 page = await (await self._hubs.client()).call(calls.events(self.id, cursor))
                 for shape in page.events:
                     if is_of(message, shape.event):
                         return
-                    self._backlog.told = shape.seq
+                    self._backlog.delivered = shape.seq
                     await self._happened(shape)
                 cursor = page.next
         except QuarterdeckError:
             return  # the stream will have them
 
-    async def _tell(self, updates: list[Update]) -> None:
+    async def _notify(self, updates: list[Update]) -> None:
         for update in updates:
             if not await self._editor.update(self.id, update):
                 self._scope.cancel()
                 return
 
     async def _happened(self, shape: EventShape) -> None:
-        await self._tell(self._translator.event(shape))
+        await self._notify(self._translator.event(shape))
         match shape.event:
             case ev.OffersChanged() as event:
-                await self._tell(self._translator.offers_in(event))
+                await self._notify(self._translator.offers_in(event))
             case ev.AskOpened() as event:
                 self._opened(event)
             case ev.AskAnswered() | ev.AskWithdrawn() as event:
@@ -324,7 +324,7 @@ class OpenSession:
         ask.bell.set()
         if not ask.answering:
             ask.scope.cancel()
-            await self._tell(answered_update(event, ask.opened))
+            await self._notify(answered_update(event, ask.opened))
 
     async def _ask(self, ask: _Ask) -> None:
         answer: Answer | None = None
@@ -339,7 +339,7 @@ class OpenSession:
             if error.problem.status == 409 and self._asks.get(ask.opened.ask) is ask:
                 await ask.bell.wait()
             if ask.settled is not None:
-                await self._tell(answered_update(ask.settled, ask.opened))
+                await self._notify(answered_update(ask.settled, ask.opened))
             else:
                 ask.answering = False
                 await self._open_still(f"the hub refused the answer: {error}")
@@ -376,7 +376,7 @@ class OpenSession:
                 dialogue.close()
 
     async def _open_still(self, why: str) -> None:
-        await self._tell([notice(f"{why}; the question is still open in the hub", "ask.open")])
+        await self._notify([notice(f"{why}; the question is still open in the hub", "ask.open")])
 
 
 class _Prompt:

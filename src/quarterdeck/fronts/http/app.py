@@ -141,7 +141,7 @@ def make_app(
     switch = _Switch(cast("ASGIApp", _api()), Pages(openapi_document, static, more_pages), services)
     stream = StreamEndpoint(hub, access, pace)
     if people_store is not None:
-        people_store.listen(stream.tell_person)
+        people_store.listen(stream.notify_person)
     requests = requests or Requests()
     requests.count_streams = stream.clients
     return Gate(

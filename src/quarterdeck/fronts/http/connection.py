@@ -143,7 +143,7 @@ class Connection:
         self._close: tuple[int, str] | None = None
         self._gone = False
         self._commands = 0
-        self._heard_at = self._sent_at = time.monotonic()
+        self._received_at = self._sent_at = time.monotonic()
         self._writing_since: float | None = None
         self._beat: asyncio.Task[None] | None = None
 
@@ -152,7 +152,7 @@ class Connection:
         if self._wants_live and self._reader.wants(delta.session):
             self._live.receive(delta)
 
-    def tell_personal(self, person: Person, version: int) -> None:
+    def notify_personal(self, person: Person, version: int) -> None:
         """A person's preferences have changed. While one frame is on its way, no other is: the
         client reads all that is new.
         """
@@ -194,7 +194,7 @@ class Connection:
             if message["type"] != "websocket.receive":
                 self._gone = True
                 return
-            self._heard_at = time.monotonic()
+            self._received_at = time.monotonic()
             if not self._shared.access.is_valid(self._person):
                 # The file may have been changed by another process a moment ago.
                 self._end(REVOKED, REASON)
@@ -401,7 +401,7 @@ class Connection:
 
     def _look(self) -> None:
         now = time.monotonic()
-        if now - self._heard_at > self._pace.silence_seconds:
+        if now - self._received_at > self._pace.silence_seconds:
             self._end(TOO_SLOW, "the client was silent for too long")
         since = self._writing_since
         if since is not None and now - since >= self._pace.send_seconds:

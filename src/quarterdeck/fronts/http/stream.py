@@ -33,7 +33,7 @@ class StreamEndpoint:
         self._connections: set[Connection] = set()
         self._speaking: set[str] = set()
         # For as long as the app lives: a client that joins later needs to know who is speaking.
-        hub.live(self._hear)
+        hub.live(self._receive)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One client, until it disconnects or is disconnected."""
@@ -84,16 +84,16 @@ class StreamEndpoint:
         """The number of connections."""
         return len(self._connections)
 
-    def tell_person(self, person: Person, version: int) -> None:
+    def notify_person(self, person: Person, version: int) -> None:
         """Tell the devices of a person that their preferences have changed."""
         for connection in self._connections:
-            connection.tell_personal(person, version)
+            connection.notify_personal(person, version)
 
     def speaking(self) -> set[str]:
         """The sessions with text that may still be generated."""
         return set(self._speaking)
 
-    def _hear(self, delta: Deltas) -> None:
+    def _receive(self, delta: Deltas) -> None:
         if len(self._speaking) > _SPEAKING_KEPT:
             self._speaking = {session for session in self._speaking if self._hub.so_far(session)}
         self._speaking.add(delta.session)

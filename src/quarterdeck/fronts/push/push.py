@@ -185,8 +185,8 @@ class Push:
 
         Events that nobody is told of are recorded now and then.
         """
-        told = any(note_of(each.session, "", each.event) is not None for each in batch)
-        if told or anyio.current_time() - self._recorded > PLACE_SECONDS:
+        any_note = any(note_of(each.session, "", each.event) is not None for each in batch)
+        if any_note or anyio.current_time() - self._recorded > PLACE_SECONDS:
             self._recorded = anyio.current_time()
             await place.save(batch[-1].position)
 

@@ -74,12 +74,12 @@ class FrontendCommands:
         self,
         hub: HubApi,
         caller: Caller,
-        told: Mapping[str, SessionLines],
+        session_lines: Mapping[str, SessionLines],
         sessions: tuple[str, ...] = (),
     ) -> None:
         self._hub = hub
         self._caller = caller
-        self._told = told
+        self._open_sessions = session_lines
         self._sessions = sessions
         """Those that the frontend asked for; none for all."""
         self._names: dict[str, set[str]] = {}
@@ -100,15 +100,15 @@ class FrontendCommands:
         if view.cli_session is not None:
             self._names.setdefault(view.cli_session, set()).add(view.session)
 
-    def note(self, told: SessionLines, event: Event, *, late: bool) -> None:
+    def note(self, session_lines: SessionLines, event: Event, *, late: bool) -> None:
         """The frontend was told of an event. `late`: it was not there when it happened."""
-        if told.cli_session is not None:
-            self._names.setdefault(told.cli_session, set()).add(told.session)
+        if session_lines.cli_session is not None:
+            self._names.setdefault(session_lines.cli_session, set()).add(session_lines.session)
         match event:
             case RunStarting() if not late:
-                self._running.add(told.session)
+                self._running.add(session_lines.session)
             case RunEnded() if not late:
-                self._running.discard(told.session)
+                self._running.discard(session_lines.session)
             case AskOpened(ask=ask, request_id=request_id):
                 self._requests[ask] = request_id
             case AskAnswered(ask=ask, by=by):
@@ -257,7 +257,7 @@ class FrontendCommands:
         raise BadLine("no_session", "no session is here", "session_id")
 
     async def _named(self, name: str) -> str:
-        if name in self._told or name in self._running:
+        if name in self._open_sessions or name in self._running:
             return name
         known = self._names.get(name, set())
         found = (known & self._running) or known

@@ -73,9 +73,9 @@ class Connection:
         self._send = send
         self._pace = pace or Pace()
         self._feed = Feed(hub, wanted)
-        self._told: dict[str, SessionLines] = {}
+        self._open_sessions: dict[str, SessionLines] = {}
         self._pieces = Pieces()
-        self._commands = FrontendCommands(hub, caller, self._told, wanted.sessions)
+        self._commands = FrontendCommands(hub, caller, self._open_sessions, wanted.sessions)
         self._turn = anyio.Lock()
         self._scope = anyio.CancelScope()
         self._close: tuple[int, str] | None = None
@@ -190,8 +190,8 @@ class Connection:
         """Tell the frontend why nothing came of its line."""
         code, text = reason_of(error)
         place = f"{where}, {error.where}" if isinstance(error, BadLine) and error.where else where
-        told = {"code": code, "message": text, "where": place}
-        await self._say(msgspec.json.encode({"type": "error", "error": told}))
+        detail = {"code": code, "message": text, "where": place}
+        await self._say(msgspec.json.encode({"type": "error", "error": detail}))
 
     # --- what the frontend is sent -------------------------------------------------------------
 
@@ -213,21 +213,23 @@ class Connection:
 
     async def _write_batch(self, batch: list[Stored]) -> None:
         for stored in batch:
-            told = self._told.get(stored.session) or await self._begin_session(stored)
+            session_lines = self._open_sessions.get(stored.session) or await self._begin_session(
+                stored
+            )
             event = stored.event
             here = isinstance(event, AskAnswered) and self._commands.answered(event.ask)
             async with self._turn:
                 if isinstance(event, Said | SaidBroken):
-                    await self._write_pieces(told, before=event.number)
-                for line in told.lines_of(stored, self._feed.joined, answered_here=here):
+                    await self._write_pieces(session_lines, before=event.number)
+                for line in session_lines.lines_of(stored, self._feed.joined, answered_here=here):
                     await self._write(line)
                 if isinstance(event, RunEnded):
                     self._pieces.forget(stored.session, event.run)
             late = stored.position <= self._feed.joined.position
-            self._commands.note(told, event, late=late)
+            self._commands.note(session_lines, event, late=late)
         async with self._turn:
             for session in {stored.session for stored in batch}:
-                await self._write_pieces(self._told[session])
+                await self._write_pieces(self._open_sessions[session])
             if self._wanted.positions:
                 last = {stored.session: stored for stored in batch}
                 for stored in last.values():
@@ -235,7 +237,7 @@ class Connection:
 
     async def _begin_session(self, stored: Stored) -> SessionLines:
         """The lines of a session, from this event on."""
-        told = SessionLines(stored.session)
+        session_lines = SessionLines(stored.session)
         if stored.seq > 1:
             asks = [
                 ask
@@ -244,21 +246,23 @@ class Connection:
             ]
             with contextlib.suppress(NotFound):  # deleted meanwhile
                 before = await self._feed.before(stored.session, stored.seq - 1)
-                told.resume(before, asks, await self._hub.session(stored.session))
-        self._told[stored.session] = told
-        return told
+                session_lines.resume(before, asks, await self._hub.session(stored.session))
+        self._open_sessions[stored.session] = session_lines
+        return session_lines
 
     async def _send_pieces(self) -> None:
         while True:
             await self._pieces.bell.wait()
             async with self._turn:
                 for session in self._pieces.sessions():
-                    if (told := self._told.get(session)) is not None:
-                        await self._write_pieces(told)
+                    if (session_lines := self._open_sessions.get(session)) is not None:
+                        await self._write_pieces(session_lines)
 
-    async def _write_pieces(self, told: SessionLines, before: int | None = None) -> None:
-        for piece in self._pieces.take(told.session, told.run, told.said, before):
-            await self._write(told.piece(piece.line))
+    async def _write_pieces(self, session_lines: SessionLines, before: int | None = None) -> None:
+        for piece in self._pieces.take(
+            session_lines.session, session_lines.run, session_lines.said, before
+        ):
+            await self._write(session_lines.piece(piece.line))
 
     async def _watch(self) -> None:
         """Disconnect a frontend that does not read."""

@@ -46,7 +46,7 @@ class RelayEndpoint:
         self._connections: set[Connection] = set()
         self._people: Counter[str] = Counter()
         """The frontends of each person."""
-        self._stop_hearing: Callable[[], None] = lambda: None
+        self._unsubscribe: Callable[[], None] = lambda: None
 
     @property
     def frontends(self) -> int:
@@ -95,15 +95,15 @@ class RelayEndpoint:
     async def _serve(self, connection: Connection) -> None:
         # Nobody needs pieces while nobody is here: they are most of what CLIs say.
         if not self._connections:
-            self._stop_hearing = self._hub.pieces(self._hear)
+            self._unsubscribe = self._hub.pieces(self._receive)
         self._connections.add(connection)
         try:
             await connection.run()
         finally:
             self._connections.discard(connection)
             if not self._connections:
-                self._stop_hearing()
+                self._unsubscribe()
 
-    def _hear(self, piece: Piece) -> None:
+    def _receive(self, piece: Piece) -> None:
         for connection in self._connections:
             connection.receive_piece(piece)

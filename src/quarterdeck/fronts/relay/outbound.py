@@ -95,14 +95,14 @@ class SessionLines:
         """The questions that were told and are open."""
         self.dialled = False
         self.parent: str | None = None
-        self._told_connected = False
+        self._reported_connected = False
         self._echoes: dict[str, None] = {}
 
     def resume(
         self, events: Iterable[Stored], open_asks: Iterable[AskView], view: SessionView
     ) -> None:
         """Begin in the middle: take what came before, and what was told of it then."""
-        self._told_connected = True
+        self._reported_connected = True
         nobody = Joined()
         for stored in events:
             for _ in self.lines_of(stored, nobody):
@@ -152,9 +152,9 @@ class SessionLines:
             case RunStarting(run=run, machine=machine):
                 self.run, self.said, self.running = run, 0, True
                 self.dialled = machine == DIALLED
-                self._told_connected = False
-            case RunStarted(run=run) if not self._told_connected:
-                self._told_connected = True
+                self._reported_connected = False
+            case RunStarted(run=run) if not self._reported_connected:
+                self._reported_connected = True
                 there = late and run in joined.runs
                 yield self._status(IS_CONNECTED if there else CONNECTED)
             case RunEnded():
@@ -162,12 +162,12 @@ class SessionLines:
                     yield self._withdraw(opened)
                 self.open.clear()
                 self.running = False
-                if self._told_connected:
-                    self._told_connected = False
+                if self._reported_connected:
+                    self._reported_connected = False
                     yield self._status(DISCONNECTED, reason=end_text(event))
             case SessionDeleted():
-                if self._told_connected:
-                    self._told_connected = False
+                if self._reported_connected:
+                    self._reported_connected = False
                     yield self._status(DISCONNECTED)
                 self.running = False
             case CliSession(cli_session=cli_session) if self.cli_session is None:

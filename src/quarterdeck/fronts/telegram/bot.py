@@ -95,13 +95,13 @@ class Bot:
                 if failures:
                     log.info("Telegram answers again")
                 failures = 0
-                health.heard(self._messenger.state, self._messenger.clock.now())
+                health.note_poll(self._messenger.state, self._messenger.clock.now())
                 continue
             except BotApiError as error:
                 if failures == 0 or health.poll_failure != str(error):
                     log.warning("no updates from Telegram: %s", error)
                 with suppress(sqlite3.Error):
-                    health.heard(self._messenger.state, self._messenger.clock.now(), str(error))
+                    health.note_poll(self._messenger.state, self._messenger.clock.now(), str(error))
                 pause = PAUSES[min(failures, len(PAUSES) - 1)]
                 pause = max(pause, error.retry_after or 0.0)
             except sqlite3.Error as error:

@@ -169,7 +169,7 @@ class Follower:
                     self._reporter.asks(asks)
             case Events(events=came):
                 shapes = self._new(came)
-                if not self._loaded and self._reporter.tells(shapes):
+                if not self._loaded and self._reporter.reports(shapes):
                     await self._load()
                 self._reporter.events(shapes)
             case Views(sessions=sessions):

@@ -168,7 +168,7 @@ async def _introduce(api: BotApi, messenger: Messenger, health: Health) -> Me:
         except BotApiError as error:
             if not failures or health.poll_failure != str(error):
                 log.warning("the bot cannot be started yet: %s", error)
-            health.heard(messenger.state, messenger.clock.now(), str(error))
+            health.note_poll(messenger.state, messenger.clock.now(), str(error))
             if stored is not None and error.passing:
                 return msgspec.json.decode(stored, type=Me)
         await messenger.clock.sleep(PAUSES[min(failures, len(PAUSES) - 1)])

@@ -63,7 +63,7 @@ class Health:
         self.failed_part = ""
         self._stored = StoredHealth(polled=0.0)
 
-    def heard(self, state: FrontState, now: float, failure: str = "") -> None:
+    def note_poll(self, state: FrontState, now: float, failure: str = "") -> None:
         """Telegram has answered a call for updates, or has not. Kept for `doctor`."""
         self.poll_failure = failure
         if not failure:

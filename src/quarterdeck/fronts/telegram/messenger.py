@@ -67,7 +67,7 @@ class Messenger:
             config=self.options.preferences,
         )
 
-    def may_hear(self, place: Place) -> bool:
+    def may_receive(self, place: Place) -> bool:
         """Whether the user to whom a place belongs still has access to the hub, as far as known."""
         user = self.state.owner(place)
         return user in self.options.users and self.state.paired(user) is not None

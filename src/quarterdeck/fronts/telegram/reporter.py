@@ -74,7 +74,7 @@ class Reporter:
 
     # --- what comes from the hub ---------------------------------------------------------------
 
-    def tells(self, shapes: tuple[EventShape, ...]) -> bool:
+    def reports(self, shapes: tuple[EventShape, ...]) -> bool:
         """Whether a session that is told of is among them, or may become one."""
         return any(
             isinstance(shape.event, ev.AskOpened) or self._followed(shape.session) is not None
@@ -88,7 +88,7 @@ class Reporter:
             for shape in shapes:
                 if self._take(shape):
                     ends[shape.session] = shape.seq
-            self._tell_queue()
+            self._report_queue()
             for session, seq in ends.items():
                 followed = self._followed(session)
                 if followed is not None and seq > followed.seq:
@@ -165,23 +165,23 @@ class Reporter:
         except Exception:  # it would come again after every restart
             log.exception("event %d of session %s cannot be read", shape.seq, shape.session)
             if shape.seq > followed.seq:
-                self._tell_trouble(followed, shape)
+                self._report_trouble(followed, shape)
         self._touch(shape.session)
         if shape.seq <= followed.seq:
             return False
         try:
             if done is not None:
                 self._complete(followed, done)
-            self._tell(followed, shape)
+            self._report(followed, shape)
         except sqlite3.Error:
             raise
         except Exception:
             # One event that cannot be told must not keep all that follow it from being told.
             log.exception("event %d of session %s could not be told", shape.seq, shape.session)
-            self._tell_trouble(followed, shape)
+            self._report_trouble(followed, shape)
         return True
 
-    def _tell_trouble(self, followed: Followed, shape: EventShape) -> None:
+    def _report_trouble(self, followed: Followed, shape: EventShape) -> None:
         """Say that something could not be shown here, where a person may be waited for."""
         if not isinstance(shape.event, ev.AskOpened | ev.TurnEnded):
             return
@@ -202,7 +202,7 @@ class Reporter:
         self._known.pop(shape.session, None)
         return self._followed(shape.session)
 
-    def _tell(self, followed: Followed, shape: EventShape) -> None:
+    def _report(self, followed: Followed, shape: EventShape) -> None:
         session = followed.session
         match shape.event:
             case ev.AskOpened() as opened:
@@ -216,7 +216,7 @@ class Reporter:
                 text = "↪️ Sent into the running turn" if steered else "▶️ Started"
                 self._settle_queued(prompt, text)
                 if steered and self._messenger.state.prompt(prompt) is not None:
-                    self._tell_steered(followed, prompt)
+                    self._report_steered(followed, prompt)
             case ev.PromptCancelled(prompt=prompt, by=by):
                 self._unsent.pop(prompt, None)
                 self._settle_queued(prompt, f"↩️ Taken back by {safe_line(by, 60)}")
@@ -238,7 +238,7 @@ class Reporter:
         followed = self._followed(session)
         own = [] if followed is None or followed.place is None else [followed.place]
         everywhere = dict.fromkeys([*own, *self._messenger.state.following_all()])
-        return [place for place in everywhere if self._messenger.may_hear(place)]
+        return [place for place in everywhere if self._messenger.may_receive(place)]
 
     def _name(self, session: str) -> str:
         followed = self._followed(session)
@@ -286,7 +286,7 @@ class Reporter:
 
     # --- the queue -----------------------------------------------------------------------------
 
-    def _tell_queue(self) -> None:
+    def _report_queue(self) -> None:
         """Say which prompts wait, now that it is known which were sent at once."""
         unsent, self._unsent = self._unsent, {}
         for prompt, session in unsent.items():
@@ -311,7 +311,7 @@ class Reporter:
     def _settle_queued(self, prompt: str, text: str) -> None:
         self._messenger.outbox.edit(f"queued:{prompt}", plain(text))
 
-    def _tell_steered(self, followed: Followed, prompt: str) -> None:
+    def _report_steered(self, followed: Followed, prompt: str) -> None:
         row = self._messenger.state.prompt(prompt)
         key = f"queued:{prompt}"
         if row is None or self._messenger.outbox.state_of(key) is not None:
@@ -401,7 +401,7 @@ class Reporter:
             return False
         if followed is None or followed.place is None:
             return False
-        if not self._messenger.may_hear(followed.place):
+        if not self._messenger.may_receive(followed.place):
             return False
         place, key = followed.place, turn_key(session, fold.turn.first)
         verbose = self._verbosity(place)
@@ -447,16 +447,16 @@ class Reporter:
     def _complete(self, followed: Followed, done: Completed) -> None:
         """A turn has ended: its progress becomes one line, and its answer is sent."""
         place, messenger, session = followed.place, self._messenger, followed.session
-        if place is None or not messenger.may_hear(place):
+        if place is None or not messenger.may_receive(place):
             return
         progress = turn_key(session, done.turn)
         line = joined([bold(safe_line(self._name(session), 60)), f" · {completed_line(done)}"])
-        told = messenger.outbox.edit(progress, line)  # it also replaces what is not sent yet
+        reported = messenger.outbox.edit(progress, line)  # it also replaces what is not sent yet
         messenger.outbox.end_draft(progress)
         text = done.text if messenger.options.leaves.answers else ""
         row = next((row for each in done.prompts if (row := messenger.state.prompt(each))), None)
         reply_to = row.message_id or None if row is not None and row.place == place else None
-        footer = None if told else line
+        footer = None if reported else line
         if not text and footer is None:
             return
         messenger.say_long(

@@ -216,12 +216,12 @@ def wanted_of_transcript(run: RunState, cli_session: str | None) -> TranscriptQu
 
     They are the last ones: those of a long run that are known are the last ones too.
     """
-    heard, complete = run.heard, run.heard.complete
+    received, complete = run.received, run.received.complete
     return TranscriptQuery(
         cli_session=cli_session,
-        known=heard.remembered,
+        known=received.remembered,
         prompts=run.turns.uuids if complete else run.peer.unconfirmed,
-        since=() if complete else heard.newest,
+        since=() if complete else received.newest,
     )
 
 

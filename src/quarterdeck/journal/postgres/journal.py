@@ -94,7 +94,7 @@ class PostgresJournal(ThreadedJournal):
 
     def _committed(self, results: list[Result]) -> None:
         """Called by the writer."""
-        self._tell(results)
+        self._report(results)
         self._signals.stored()
 
     async def _refold(self) -> None:

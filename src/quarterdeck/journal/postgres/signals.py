@@ -27,10 +27,10 @@ RETRY_SECONDS = 1.0
 class Signals:
     """Tells other hubs, and is told by them."""
 
-    def __init__(self, address: Address, told: Callable[[], None]) -> None:
+    def __init__(self, address: Address, wake: Callable[[], None]) -> None:
         """`told` is called in a thread when another hub has stored something."""
         self._address = address
-        self._told = told
+        self._wake = wake
         self._bell = threading.Event()
         self._ending = threading.Event()
         self._own = 0
@@ -71,8 +71,8 @@ class Signals:
 
     def _listen(self, connection: Connection) -> None:
         connection.execute(f"LISTEN {CHANNEL}")
-        self._told()  # something may have come before
+        self._wake()  # something may have come before
         while not self._ending.is_set():
             for notice in connection.notifies(timeout=LISTEN_SECONDS, stop_after=1):
                 if notice.pid != self._own:
-                    self._told()
+                    self._wake()

@@ -58,7 +58,7 @@ class SqliteJournal(ThreadedJournal):
         self._idle: list[Reader] = []
         if shared:
             self._arrivals = Arrivals(self._tail, self._page_of_all, POLL_SECONDS)
-        writer.start(self._tell)
+        writer.start(self._report)
 
     @classmethod
     async def open(

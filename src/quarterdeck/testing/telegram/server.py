@@ -132,9 +132,9 @@ class BotApiServer:
     def _on_update(self) -> None:
         self._poller.wake()
         self._webhook.wake()
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
         self._news = anyio.Event()
 
@@ -334,7 +334,7 @@ class BotApiServer:
                 description=description,
             )
         )
-        self._tell()
+        self._notify()
 
     async def _give_file(self, path: str, send: Send) -> None:
         token, _, name = path.partition("/")
@@ -362,7 +362,7 @@ class BotApiServer:
             body = msgspec.json.encode({"ok": False, "description": str(error)})
             await answer(send, 400, body)
             return
-        self._tell()
+        self._notify()
         await answer(send, 200, b'{"ok":true,"result":' + _json(result) + b"}")
 
 

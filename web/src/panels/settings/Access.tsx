@@ -53,29 +53,32 @@ export function Tokens() {
           </tr>
         ))}
       </Table>
-      <form
-        className={css.layout.buttons}
-        onSubmit={(event) => {
-          event.preventDefault();
-          const form = new FormData(event.currentTarget);
-          const wanted = { name: form.get("name"), role: form.get("role") };
-          void change(() => post("/api/tokens", wanted));
-        }}
-      >
-        <input
-          name="name"
-          required
-          aria-label={words.tokenName}
-          placeholder={words.namePlaceholder}
-          style={{ maxWidth: "12rem" }}
-        />
-        <select name="role" aria-label={words.tokenRole} defaultValue="viewer">
-          {ROLES.map((role) => (
-            <option key={role}>{role}</option>
-          ))}
-        </select>
-        <button type="submit">{words.createToken}</button>
-      </form>
+      {/* Not before the list, which would push it away from under the pointer. */}
+      {found.value && (
+        <form
+          className={css.layout.buttons}
+          onSubmit={(event) => {
+            event.preventDefault();
+            const form = new FormData(event.currentTarget);
+            const wanted = { name: form.get("name"), role: form.get("role") };
+            void change(() => post("/api/tokens", wanted));
+          }}
+        >
+          <input
+            name="name"
+            required
+            aria-label={words.tokenName}
+            placeholder={words.namePlaceholder}
+            style={{ maxWidth: "12rem" }}
+          />
+          <select name="role" aria-label={words.tokenRole} defaultValue="viewer">
+            {ROLES.map((role) => (
+              <option key={role}>{role}</option>
+            ))}
+          </select>
+          <button type="submit">{words.createToken}</button>
+        </form>
+      )}
       <p className={css.texts.muted}>{words.programHint}</p>
       {created && (
         <p role="status">

@@ -153,7 +153,7 @@ class Translator:
                 return [self._outcome(entry)]
             case story.Notice(code=story.CLI_TEXT, inner=False, text=text):
                 return [agent_text(text)]
-            case story.Notice(text=text, code=code) if _is_told(event):
+            case story.Notice(text=text, code=code) if _is_reported(event):
                 return [notice(text, code)]
             case _:
                 return []
@@ -246,7 +246,7 @@ def is_of(message: str, event: ev.Event) -> bool:
     return isinstance(event, ev.Said) and message.encode() in bytes(event.line)
 
 
-def _is_told(event: ev.Event) -> bool:
+def _is_reported(event: ev.Event) -> bool:
     match event:
         case ev.Decided(by="policy", verdict="deny", caller=None):
             return True

@@ -171,14 +171,14 @@ async def make_token(request: Asking, access: Doors, noting: Noter) -> MadeToken
         access.make_token, wanted.name, Role(wanted.role), seconds=wanted.days * DAY_SECONDS
     )
     made = await anyio.to_thread.run_sync(make)
-    told = CodedText(
+    note = CodedText(
         code=TextCode.TOKEN_MADE,
         name=request.user.name,
         other=wanted.name,
         names=(str(wanted.role),),
         seconds=wanted.days * DAY_SECONDS,
     )
-    await note_change(noting, "token", told)
+    await note_change(noting, "token", note)
     return MadeToken(token=made)
 
 
@@ -197,13 +197,13 @@ async def revoke_token(
     found = next((each for each in access.grants() if each.id == grant_id), None)
     await anyio.to_thread.run_sync(access.revoke, grant_id)
     if found is not None:
-        told = CodedText(
+        note = CodedText(
             code=TextCode.ACCESS_REVOKED,
             name=request.user.name,
             other=found.name,
             names=(found.role.value, found.kind.value),
         )
-        await note_change(noting, "token", told)
+        await note_change(noting, "token", note)
     return await _listed(access, cli_access, request.user.grant)
 
 

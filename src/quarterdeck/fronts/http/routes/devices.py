@@ -143,13 +143,13 @@ async def make_login(
     role = person.role if wanted.role is None else Role(wanted.role)
     make = partial(access.make_code, wanted.name or person.name, role)
     code = await anyio.to_thread.run_sync(make)
-    told = CodedText(
+    note = CodedText(
         code=TextCode.LOGIN_LINK_MADE,
         name=person.name,
         other=wanted.name or person.name,
         names=(role.value,),
     )
-    await note_change(noting, "login", told)
+    await note_change(noting, "login", note)
     visit = visit_of(request.scope)
     known = () if reaching is None else (await reaching.reach()).addresses
     addresses = _addresses(f"{visit.scheme}://{visit.host}", known)
@@ -203,13 +203,13 @@ async def share_session(
     make = partial(access.make_share, wanted.name, session, seconds=wanted.hours * HOUR_SECONDS)
     secret, grant = await anyio.to_thread.run_sync(make)
     if noting is not None:
-        told = CodedText(
+        note = CodedText(
             code=TextCode.SHARE_MADE,
             name=person.name,
             other=grant.name,
             seconds=wanted.hours * HOUR_SECONDS,
         )
-        await noting(session, told, by=person.name, about="link")
+        await noting(session, note, by=person.name, about="link")
     return MadeShare(share=_share(grant), path=f"/share#{secret}")
 
 
@@ -225,8 +225,8 @@ async def revoke_share(
     await anyio.to_thread.run_sync(access.revoke, grant_id)
     if noting is not None:
         by = request.user.name
-        told = CodedText(code=TextCode.SHARE_REVOKED, name=by, other=found.name)
-        await note_if_there(noting, session_of_link(found), told, by=by, about="link")
+        note = CodedText(code=TextCode.SHARE_REVOKED, name=by, other=found.name)
+        await note_if_there(noting, session_of_link(found), note, by=by, about="link")
     return _shares(access)
 
 

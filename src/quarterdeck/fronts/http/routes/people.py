@@ -112,8 +112,8 @@ async def save_template(
     new = await body_of(request, NewTemplate)
     await anyio.to_thread.run_sync(partial(there.save, request.user, "template", entry_id, new))
     by = request.user.name
-    told = CodedText(code=TextCode.TEMPLATE_SAVED, name=by, other=new.name)
-    await note_change(noting, "template", told)
+    note = CodedText(code=TextCode.TEMPLATE_SAVED, name=by, other=new.name)
+    await note_change(noting, "template", note)
     return await anyio.to_thread.run_sync(there.library, request.user)
 
 
@@ -126,8 +126,8 @@ async def remove_template(
     there = _there(people)
     await anyio.to_thread.run_sync(partial(there.remove, request.user, "template", entry_id))
     by = request.user.name
-    told = CodedText(code=TextCode.TEMPLATE_REMOVED, name=by, other=entry_id)
-    await note_change(noting, "template", told)
+    note = CodedText(code=TextCode.TEMPLATE_REMOVED, name=by, other=entry_id)
+    await note_change(noting, "template", note)
     return await anyio.to_thread.run_sync(there.library, request.user)
 
 

@@ -136,15 +136,15 @@ async def replace_policy_file(
         flaw = checked.flaws[0]
         raise UsageError(f"policy: line {flaw.line}: {flaw.text}")
     made = await hub.policy.texts.replace(name, new.text, new.version)
-    told = CodedText(
+    note = CodedText(
         code=TextCode.POLICY_CHANGED, name=person.name, other=name, commit=made.version[:12]
     )
-    log.warning("%s", coded_text(told))
-    await note_change(noting, "policy", told)
+    log.warning("%s", coded_text(note))
+    await note_change(noting, "policy", note)
     if noting is not None:
         for view in await hub.sessions():
             if view.run is not None:
-                await note_if_there(noting, view.session, told)
+                await note_if_there(noting, view.session, note)
     return made
 
 
@@ -192,8 +192,8 @@ async def revoke_grant(grant_id: GrantId, request: Asking, hub: Hub, noting: Not
     person = request.user
     person.need(Right.MANAGE)
     gone = await hub.policy.revoke(grant_id)
-    told = replace(_noted(TextCode.GRANT_REVOKED, gone, person.name), detail=gone.by)
-    await note_change(noting, "grant", told)
+    note = replace(_noted(TextCode.GRANT_REVOKED, gone, person.name), detail=gone.by)
+    await note_change(noting, "grant", note)
     return gone
 
 

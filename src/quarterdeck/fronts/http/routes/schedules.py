@@ -80,8 +80,8 @@ async def add_schedule(request: Asking, scheduling: Planner, noting: Noter) -> S
     request.user.need(Right.MANAGE)
     there, by = _there(scheduling), request.user.name
     made = await there.add(await body_of(request, Schedule), by)
-    told = CodedText(code=TextCode.SCHEDULE_SAVED, name=by, other=made.name)
-    await note_change(noting, "schedule", told)
+    note = CodedText(code=TextCode.SCHEDULE_SAVED, name=by, other=made.name)
+    await note_change(noting, "schedule", note)
     return made
 
 
@@ -93,8 +93,8 @@ async def remove_schedule(
     request.user.need(Right.MANAGE)
     there, by = _there(scheduling), request.user.name
     await there.remove(name, by)
-    told = CodedText(code=TextCode.SCHEDULE_REMOVED, name=by, other=name)
-    await note_change(noting, "schedule", told)
+    note = CodedText(code=TextCode.SCHEDULE_REMOVED, name=by, other=name)
+    await note_change(noting, "schedule", note)
     return ScheduleList(schedules=await there.schedules())
 
 

@@ -73,8 +73,8 @@ async def shared_session(request: Asking, hub: Hub, noting: Noter) -> SharedSess
         if len(_noted) >= MOST_NOTED:
             _noted.clear()
         _noted.add(visit)
-        told = CodedText(code=TextCode.SHARE_OPENED, other=link.name, detail=visit[1] or "")
-        await note_if_there(noting, session, told)
+        note = CodedText(code=TextCode.SHARE_OPENED, other=link.name, detail=visit[1] or "")
+        await note_if_there(noting, session, note)
     return SharedSession(
         name=view.name,
         state=view.state,
