@@ -20,7 +20,7 @@ SECONDS = 120
 HEADER = """\
 // Every event, command and answer of the hub, for the compiler. `make types` writes this file from
 // the hub's OpenAPI document, and a test fails when it differs: so it is one file, however long.
-// People read `types.ts`, which has the names that the deck uses.
+// People read `types.ts`, which has the names that the web app uses.
 """
 
 

@@ -1,4 +1,4 @@
-"""Quarterdeck: a control deck for Claude Code.
+"""Quarterdeck: a controller for Claude Code.
 
 The names below are what most programs need. They are loaded when first used, so that importing
 `quarterdeck` costs next to nothing.

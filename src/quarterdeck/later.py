@@ -1,7 +1,7 @@
 """Names of a package that are loaded when they are first used.
 
-A package gathers names from all of its modules; whoever needs one of them need not wait for the
-others. Below everything: it imports nothing of ours.
+A package gathers names from all of its modules; a module that needs one of them need not wait for
+the others. Below everything: it imports nothing of ours.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ async def test_a_plan_is_rejected_done_in_a_new_conversation_or_answered_after_i
     ).to_be_enabled()
     await seat.stop(session)
     await expect(screen.card).to_contain_text(
-        "The agent ended before anybody answered. You can still answer"
+        "The agent ended before the question was answered. You can still answer"
     )
     await screen.shot("plan-stale")
     await screen.check_access()

@@ -119,6 +119,6 @@ def test_the_glossary_defines_each_term_once() -> None:
     assert sorted(set(terms)) == sorted(terms)
     wanted = {
         "hub", "runner", "machine", "session", "run", "turn", "prompt", "ask", "event", "journal",
-        "view", "follower", "cursor", "policy", "rule", "grant", "worktree", "front", "deck",
+        "view", "follower", "cursor", "policy", "rule", "grant", "worktree", "front", "web app",
     }  # fmt: skip
     assert sorted(wanted - set(terms)) == []

@@ -118,7 +118,7 @@ def test_an_alarm_is_worded_with_what_was_done() -> None:
     coded = CodedText(code=TextCode.NO_RESULT, seconds=901)
     alarm = ev.Alarmed(alarm="no_result", text="", coded=coded, act=AlarmAct.TURN_INTERRUPTED)
     told = worded(alarm)
-    assert told.text == "The turn goes on, and nothing has come for 901 s."
+    assert told.text == "The turn continues, and nothing has come for 901 s."
     assert told.action == "the turn was interrupted"
 
 

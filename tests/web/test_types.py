@@ -1,4 +1,4 @@
-"""The web deck's types are those that the hub's schema says now."""
+"""The web app's types are those that the hub's schema says now."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ describe("a question of an agent that ended", () => {
 
   it("says that it ended, and can be answered until the session goes on", async () => {
     const late = await cardOf(story(killed));
-    expect(late.textContent).toContain("The agent ended before anybody answered.");
+    expect(late.textContent).toContain("The agent ended before the question was answered.");
     expect(late.textContent).toContain("the session resumes with your answer");
     expect(button(late, "Allow once")?.disabled).toBe(false);
     const gone = await cardOf(

@@ -40,8 +40,8 @@ async def prepare_start(
     """Find the CLI, and make its command line. Raises `LaunchError` or `UnsupportedError`.
 
     `files` holds values that are too long for an argument; it must outlive the process. `hooked`:
-    somebody waits to hear of calls, and settings of a repository must not keep them away. Who asks
-    for a CLI without hooks (`bare`) gets one.
+    a program waits for reports of calls, and settings of a repository must not keep them away. Who
+    asks for a CLI without hooks (`bare`) gets one.
     """
     command = find_command(options)
     version = await to_thread.run_sync(cli_version, command)

@@ -149,7 +149,7 @@ class HubSession(SessionClient, SessionControls):
             self._fail(_first(errors))
 
     async def _settle(self, ask: HubAsk, scope: anyio.CancelScope) -> None:
-        """Have the function answer one question, unless somebody else is faster."""
+        """Have the function answer one question, unless another answer is faster."""
         function = self._decide
         if function is None or ask.kind is ev.AskKind.ELICITATION:
             return
@@ -165,7 +165,7 @@ class HubSession(SessionClient, SessionControls):
             try:
                 await self.answer(ask, answer)
             except (Conflict, NotFound) as error:
-                log.debug("the question %s was settled by somebody else: %s", ask.id, error)
+                log.debug("the question %s was settled by another answer: %s", ask.id, error)
 
     # --- the session ---------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ def is_loopback_url(url: str) -> bool:
 def check_encrypted(url: str, *, insecure: bool) -> None:
     """Raise `UsageError` for plain HTTP to another machine, unless `insecure` says that it may be.
 
-    The token would be readable on the way, and whoever has it can use the hub.
+    The token would be readable on the way, and a person who has it can use the hub.
     """
     if insecure or urlsplit(url).scheme not in _PLAIN or is_loopback_url(url):
         return

@@ -221,7 +221,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         Option("replay_user_messages", "--replay-user-messages", Kind.SWITCH, on=True,
             refused="the hub needs it to know which prompt a turn took"),
         Option("include_hook_events", "--include-hook-events", Kind.SWITCH,
-            offer=Offer("Keep what the CLI tells of its hooks.", flags=("--hook-events",))),
+            offer=Offer("Keep what the CLI reports about its hooks.", flags=("--hook-events",))),
         Option("forward_subagent_text", "--forward-subagent-text", Kind.SWITCH),
         Option("prompt_suggestions", "--prompt-suggestions", Kind.SWITCH),
         Option("session_mirror", "--session-mirror", Kind.SWITCH,

@@ -116,7 +116,7 @@ class CliTokens:
         return {name: each.since for name, each in self._known.items() if each.since}
 
     def note_used(self, session: str) -> None:
-        """Somebody came with the token of this session. Writes a file the first time."""
+        """A CLI came with the token of this session. Writes a file the first time."""
         known = self._known.get(session, UsedToken())
         if not known.since:
             self._change(lambda known: {session: replace(known, since=self._clock())}, session)

@@ -8,7 +8,8 @@ wants to know.
 A CLI that comes back to `/` is given its session only if it proves which one it is. The first thing
 that it is told is a token of its session's own, which CLIs from 2.1.62 on use from then on, also
 for what they post. 2.1.37 keeps the token of `/`; it names the last message that it said, and gets
-the session whose CLI dialled `/` and said that message. Whoever proves nothing is somebody new.
+the session whose CLI dialled `/` and said that message. A CLI that proves nothing gets a new
+session.
 """
 
 from __future__ import annotations

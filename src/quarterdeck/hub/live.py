@@ -55,7 +55,7 @@ class Live:
 
     @property
     def pieces_wanted(self) -> bool:
-        """Whether anybody listens to pieces: nearly every line of a CLI is one."""
+        """Whether there is a listener for pieces: nearly every line of a CLI is one."""
         return bool(self._piece_listeners)
 
     def add_piece(self, session: str, run: str, number: int, after: int, line: bytes) -> None:

@@ -95,7 +95,7 @@ class NumberedPort:
             self._timer = asyncio.get_running_loop().call_later(ACK_SECONDS, self.send)
 
     def send(self) -> None:
-        """Say what we have, if it is news and somebody is there."""
+        """Say what we have, if it is news and the machine is connected."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -268,7 +268,7 @@ class Session:
         self._stale = self._deferred = self._rests = False
 
     def disown(self) -> None:
-        """Another hub took it from this one. Whoever still has this object can do nothing more.
+        """Another hub took it from this one. This object can do nothing more.
 
         If it comes back, another object stands for it.
         """

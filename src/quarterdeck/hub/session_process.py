@@ -233,7 +233,7 @@ class ProcessEvents:
             await check_answerer(session, answer)
             await submit(session, answer)
         except (Conflict, NotFound) as error:
-            log.debug("session %s: somebody else has answered: %s", session.id, error)
+            log.debug("session %s: another answer came first: %s", session.id, error)
         except (Forbidden, UsageError) as error:
             coded = CodedText(code=TextCode.ANSWER_IGNORED, name=by, detail=str(error))
             await record(session, on.Note(level="warning", coded=coded))

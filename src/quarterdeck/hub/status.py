@@ -34,7 +34,7 @@ _STATES = {
 _WHILE_LIMITED = frozenset({SessionState.IDLE, SessionState.WORKING, SessionState.RETRYING})
 """Where a limit is what matters most; an open question can still be answered."""
 INTERRUPTED = "interrupted"
-"""The problem of a turn that somebody has ended."""
+"""The problem of a turn that a person has ended."""
 MOST_LIMITS = 50
 """Kinds of limits; an account has a handful."""
 _END_OF_TIME = 253_402_300_800

@@ -1,8 +1,9 @@
 """Whether a conversation is being held somewhere else: one owner for each session of the CLI.
 
 Two processes on one transcript spoil it for both. Of its own processes the hub knows; of a CLI in
-somebody's terminal it sees only that the transcript grows. So a session is not resumed while its
-file was just written by somebody else. Below `hub`; it looks at the disk of the hub's machine only.
+a person's terminal it sees only that the transcript grows. So a session is not resumed while its
+file was just written by another process. Below `hub`; it looks at the disk of the hub's machine
+only.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ OWN_SECONDS = 5.0
 
 
 class TranscriptInUse:
-    """Looks for conversations that somebody else holds."""
+    """Looks for conversations that another process holds."""
 
     def __init__(
         self, config_dir: Path | None = None, *, clock: Callable[[], float] = time.time
@@ -45,7 +46,7 @@ class TranscriptInUse:
         written = await to_thread.run_sync(self._written, cli_session)
         if written is None or self._clock() - written > RECENT_SECONDS:
             return
-        # A session that had a process here: its own last words are no sign of somebody else.
+        # A session that had a process here: its own last words are no sign of another process.
         if view.ended is not None and written <= view.updated / 1000 + OWN_SECONDS:
             return
         ago = max(0, int(self._clock() - written))

@@ -27,7 +27,7 @@ reads this module, and does not need them."""
 
 MORE_SECONDS = 3
 """Of processor time beyond a call's limit, until the kernel ends the process. By then the hub has
-killed it, unless somebody has killed the hub."""
+killed it, unless the hub was killed."""
 
 
 class Feed(NamedTuple):

@@ -1,7 +1,7 @@
 """Work that may take long, in processes that can be killed.
 
-A policy that somebody tries, a history that it is held against, and Markdown that an agent wrote
-cost as much time as whoever wrote them wants. A thread is no protection: Python runs one at a time,
+A policy that a person tries, a history that it is held against, and Markdown that an agent wrote
+cost as much time as their author wants. A thread is no protection: Python runs one at a time,
 and nobody can end one. So this work is done in processes of its own, with limits for time and
 memory; over the limit the process is killed, and the next call starts another.
 

@@ -218,5 +218,7 @@ def folder_of(view: SessionView) -> str:
 def machine_of(view: SessionView) -> str:
     """The machine of a session's runner. Raises `Conflict` if it has none."""
     if view.machine == DIALLED or view.spec.machine == PROGRAM:
-        raise Conflict("no_machine", "its CLI dialled the hub itself: nobody is there to look")
+        raise Conflict(
+            "no_machine", "its CLI connected to the hub itself: no runner is there to look"
+        )
     return view.spec.machine or HERE

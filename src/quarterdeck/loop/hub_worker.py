@@ -32,7 +32,7 @@ from quarterdeck.wire.messages import Assistant, AssistantError, Result
 
 TOO_MANY_REQUESTS = 429
 ABORTED = "aborted"
-"""How the code of a turn begins that somebody interrupted."""
+"""How the code of a turn begins that was interrupted."""
 STOP_SECONDS = 30.0
 REPORT_SECONDS = 3.0
 """How long the CLI may take to begin the turn that reports on a background task."""
@@ -234,7 +234,7 @@ class _Seen:
         failed = bool(self._error) or own is None or own.failed
         by = self._stopped_by
         if by is None and failed and code.startswith(ABORTED) and not interrupted_here:
-            by = "somebody who interrupted the turn"
+            by = "a person who interrupted the turn"
         limited = (self._limit or (Limited() if self._over else None)) if failed else None
         return TurnOutcome(
             text=text[-SHOWN_TEXT:],

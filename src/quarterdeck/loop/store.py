@@ -140,7 +140,7 @@ class LoopStore:
     # --- what people want ---
 
     def want(self, loop: str, wanted: Wanted) -> None:
-        """Tell a loop what a person wants; whoever runs it looks every second."""
+        """Tell a loop what a person wants; the process that runs it looks every second."""
         self.load(loop)
         replace_file(self.path(loop, "control.json"), msgspec.json.encode(wanted))
 

@@ -4,7 +4,8 @@ An agent must not read or change the data folder of the hub that controls it, an
 command that talks to that hub: it could answer its own questions or make itself a token. `decide`
 checks these rules before all others.
 
-Nor must it reach the sockets of other Claude sessions: whoever writes to one prompts that session.
+Nor must it reach the sockets of other Claude sessions: a process that writes to one prompts that
+session.
 
 There are three results. A call that certainly does such a thing is denied. So is a call that names
 the folder or the command in unreadable code (`python -c`, `eval`, a variable). For an unreadable

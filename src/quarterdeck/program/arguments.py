@@ -87,7 +87,7 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
     """The command line and the environment for the real CLI.
 
     Raises `UsageError` if the program has another tool answer permission requests, or switches the
-    hooks off: the hub would not hear of its calls.
+    hooks off: the hub would not get its calls.
     """
     values, alone = _scan(argv)
     tool = values.get(_PROMPT_TOOL)
@@ -101,7 +101,9 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
             f"{_BARE}: with it the CLI calls no hooks, and the hub's rules would not hold"
         )
     if _DIAL in values:
-        raise UsageError(f"{_DIAL}: the hub would not hear the CLI; it is for programs without one")
+        raise UsageError(
+            f"{_DIAL}: the hub would not get the CLI's messages; it is for programs without one"
+        )
     if is_simple(environ):
         raise UsageError(
             f"{SIMPLE}: with this variable the CLI calls no hooks, and the hub's rules would not"

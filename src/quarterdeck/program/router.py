@@ -90,7 +90,7 @@ class Routed(Struct):
     program: list[bytes] = field(default_factory=list)
     hub: list[bytes | ProgramAnswer | Act] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """For whoever looks at stderr."""
+    """For readers of stderr."""
 
 
 class _Open(Value):

@@ -46,7 +46,7 @@ _TEXTS: dict[str, str] = {
     C.MACHINE_LOST: "The connection to its machine was lost.",
     C.MACHINE_REVOKED: "The access of its machine was taken back, or has run out.",
     C.PROGRAM_LOST: "The connection to its program was lost.",
-    C.HUB_RESTARTED: "The hub was restarted, and the CLI has not dialled again yet.",
+    C.HUB_RESTARTED: "The hub was restarted, and the CLI has not connected again yet.",
     C.WITHDRAWN_BY_CLI: "the CLI withdrew it",
     C.SETTLED_MEANWHILE: "it was settled while the link was down",
     C.RUN_ENDED: "its process has ended",
@@ -54,11 +54,11 @@ _TEXTS: dict[str, str] = {
     C.API_RETRY: "{0.detail} ({0.count} of {0.most})",
     C.SILENT_AFTER_TOOL: "A tool gave its result, and nothing has come for {0.seconds:g} s.",
     C.NO_REACTION: "A permission was answered, and the CLI has not reacted for {0.seconds:g} s.",
-    C.NO_RESULT: "The turn goes on, and nothing has come for {0.seconds:g} s.",
-    C.STILL_RUNS: "It was told to end {0.seconds:g} s ago, and still runs.",
-    C.UNSTOPPABLE: "It was interrupted for its budget, and went on.",
+    C.NO_RESULT: "The turn continues, and nothing has come for {0.seconds:g} s.",
+    C.STILL_RUNS: "It got the request to end {0.seconds:g} s ago, and still runs.",
+    C.UNSTOPPABLE: "It was interrupted for its budget, and continued.",
     C.RUNS_WITHOUT_OUTPUT: (
-        "The CLI closed its output and went on running: nothing can be heard of it."
+        "The CLI closed its output and still runs: it can report nothing more."
     ),
     C.INPUT_END_IGNORED: "The CLI did not end when its input ended.",
     C.CRASH_LOOP: (

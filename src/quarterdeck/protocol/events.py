@@ -373,8 +373,8 @@ class TurnEnded(Event, tag="turn.ended"):
     duration_ms: int | None = None
     tool_calls: int = 0
     problem: str = ""
-    """Why it failed, as a code: `interrupted` if somebody asked for that, else why the model did
-    not answer, in the CLI's codes, such as `authentication_failed`. Empty if nothing tells it."""
+    """Why it failed, as a code: `interrupted` if a person asked for that, else why the model did
+    not answer, in the CLI's codes, such as `authentication_failed`. Empty if it is unknown."""
     structured: Raw = ABSENT
     """The object that the turn ended with, if the session has a `json_schema`."""
 

@@ -173,7 +173,7 @@ class SettleTree(MachineRequest, tag="settle"):
 
 
 class SeeFolders(MachineRequest, tag="folders"):
-    """Which folders are in a folder, for somebody who looks for one. Never above `roots`."""
+    """Which folders are in a folder, for a person who looks for one. Never above `roots`."""
 
     path: str | None = None
     """None: the roots themselves."""
@@ -452,7 +452,7 @@ class CliSessionOnDisk(Value, omit_defaults=False):
     cli_session: str
     title: str
     directory: str
-    """Empty: its file does not tell."""
+    """Empty if its file does not say it."""
     branch: str
     updated: int
     """In ms since 1970."""

@@ -64,7 +64,7 @@ class PreferenceChange(Body):
 
 
 class NewPreferences(Body):
-    """What a device has changed since it last told the hub."""
+    """What a device has changed since its last report to the hub."""
 
     changes: Annotated[tuple[PreferenceChange, ...], Meta(max_length=MOST_CHANGES)]
 

@@ -134,7 +134,7 @@ class SessionView(Value):
 
     @property
     def user(self) -> str:
-        """The person that rules about users mean: whoever started it, or the first above it."""
+        """The person that rules about users mean: the one who started it, or the first above it."""
         return self.person or self.by
 
     @property

@@ -47,7 +47,7 @@ class Follow(Frame, tag="follow", forbid_unknown_fields=True):
     pictures: bool = True
     """False: pictures and documents in events have a path in `url` instead of their data."""
     personal: bool = False
-    """Whether to tell when your preferences have changed on another device."""
+    """Whether to report when your preferences have changed on another device."""
     packed: bool = False
     """Whether a large `events` frame may come as a binary message: its JSON, compressed by gzip."""
 

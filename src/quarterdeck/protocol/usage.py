@@ -25,7 +25,7 @@ class Used(Value, omit_defaults=False):
 
     cost_usd: float = 0.0
     estimated_usd: float = 0.0
-    """How much of the cost is an estimate: of turns that go on, or whose end nobody told."""
+    """How much of the cost is an estimate: of turns that run, or whose end was not reported."""
     input: int = 0
     output: int = 0
     cache_read: int = 0
@@ -53,7 +53,7 @@ class UsageRow(Value):
 
 
 class LimitState(Value, omit_defaults=False):
-    """Where an account stands, as the last CLI on a machine has told it."""
+    """Where an account stands, as the last CLI on a machine has reported it."""
 
     machine: str
     limit: str
@@ -61,7 +61,7 @@ class LimitState(Value, omit_defaults=False):
     status: str
     """`allowed`, `allowed_warning` or `rejected`."""
     at: int
-    """When it was told, in ms since 1970; as `resets_at`."""
+    """When it was reported, in ms since 1970; as `resets_at`."""
     resets_at: int | None = None
     used: float | None = None
     session: str = ""

@@ -95,7 +95,7 @@ class HoldsShape(Value, omit_defaults=False):
     mcp: tuple[McpServer, ...]
     context: ContextUse
     limits: tuple[RateLimited, ...]
-    """The account's limits, each as the CLI told it last."""
+    """The account's limits, each as the CLI reported it last."""
     cut: dict[str, int]
     """How many entries are left out of a list that was too long, by the list's name."""
 

@@ -271,7 +271,7 @@ class Runner:
                     await anyio.to_thread.run_sync(run.spool.remove)
 
     def _remember(self, run: str, why: str | CodedText = _FINISHED) -> None:
-        """It is not started any more, and whoever asks again is told why."""
+        """It is not started any more, and a hub that asks again gets the reason."""
         self._finished[run] = why
         while len(self._finished) > _REMEMBERED:
             del self._finished[next(iter(self._finished))]

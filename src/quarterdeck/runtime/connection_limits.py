@@ -42,8 +42,8 @@ class ConnectionLimits(Value):
     """Unfinished messages of all limited WebSockets together."""
 
     small_paths: tuple[str, ...] = ()
-    """WebSockets whose path begins so are limited, since anybody with a login may open one. The
-    others belong to runners and CLIs, whose lines are long."""
+    """WebSockets whose path begins so are limited, since every person with a login may open one.
+    The others belong to runners and CLIs, whose lines are long."""
 
     fragmented_paths: tuple[str, ...] = ()
     """WebSockets whose path begins so get large messages in fragments: those of programs that are
@@ -95,7 +95,7 @@ class ConnectionGuard:
             self._log(open_now)
             if not self._waiting:
                 return False
-            # Nobody loses a connection because somebody else opens many.
+            # Nobody loses a connection because another client opens many.
             most = max(self._waiting.values(), key=len)
             next(iter(most)).drop()
         self.waits(connection)

@@ -1,10 +1,11 @@
 """A certificate authority of this machine, and the certificate of the hub that it signs.
 
 Owns a folder with three files: `authority.pem` (key and certificate of the authority), `ca.crt`
-(that certificate alone, for whoever shall trust it) and `hub.pem` (key and certificate of the hub).
-A person trusts the authority once on each device. So it is valid for ten years, and it is limited
-to names and addresses of local networks and of this machine: who steals its key cannot pretend to
-be another site. The hub's certificate is valid for a month and is replaced before it ends.
+(that certificate alone, for devices that shall trust it) and `hub.pem` (key and certificate of the
+hub). A person trusts the authority once on each device. So it is valid for ten years, and it is
+limited to names and addresses of local networks and of this machine: who steals its key cannot
+pretend to be another site. The hub's certificate is valid for a month and is replaced before it
+ends.
 
 Above are `serve` and `doctor`. It knows nothing of servers, and reads no clock: the caller gives
 the time.
@@ -184,7 +185,7 @@ class LocalCa:
 
 
 def check_private(file: Path) -> None:
-    """Raise `UsageError` for a key file that is a link, somebody else's, or open to others."""
+    """Raise `UsageError` for a key file that is a link, another user's, or open to others."""
     try:
         found = file.lstat()
     except OSError as error:

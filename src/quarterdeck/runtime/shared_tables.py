@@ -3,7 +3,7 @@
 Owns which rows have changed here (triggers note them, in the transaction of the change), the form
 in which a row travels, and how rows of other hubs are put into the file. `Tables` is one file of
 one hub. It does not know where the rows are kept for all hubs: a `Mirror` does, and is above.
-Blocking; whoever uses it has the connection for itself.
+Blocking; a caller has the connection for itself.
 
 Names of tables and columns come from this file's own schema only. A row of another hub with a table
 or a column that is not here (it has another version) is passed over, or put in without it.

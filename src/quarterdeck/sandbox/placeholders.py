@@ -65,7 +65,7 @@ class Placeholders:
 def _remove_unused(path: str, lock: str) -> None:
     file = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if somebody holds it
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if another process holds it
         Path(lock).unlink()
         if is_placeholder(path):
             _remove(path)

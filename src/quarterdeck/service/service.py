@@ -97,7 +97,7 @@ SWITCH_SECONDS = 0.0001
 """How long a thread runs while another one waits. For each commit the journal's thread yields about
 ten times: with Python's default of 5 ms a busy loop would delay each step by as much, and with
 0.5 ms a commit takes twice as long as with this."""
-NO_DECK = "The web app is not built. In the checkout run `make deck`, then start the hub again."
+NO_WEB_APP = "The web app is not built. In the checkout run `make deck`, then start the hub again."
 STARTED_LINE = "Quarterdeck is at"
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
 
@@ -583,7 +583,7 @@ def far_login(addresses: Sequence[str], code: str) -> str:
 
 def web_hint() -> str:
     """A hint for the terminal if the web app is not built; otherwise empty."""
-    return "" if built_web() is not None else f"{NO_DECK}\n"
+    return "" if built_web() is not None else f"{NO_WEB_APP}\n"
 
 
 def _print_stopped(going_on: int) -> None:

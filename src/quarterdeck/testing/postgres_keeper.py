@@ -141,7 +141,7 @@ def main(arguments: list[str]) -> None:
             try:
                 steps[line.strip()]()
                 answer = "ok"
-            except Exception as error:  # noqa: BLE001 - whoever asked shows it
+            except Exception as error:  # noqa: BLE001 - the caller shows it
                 answer = repr(error)
             print(answer, flush=True)  # noqa: T201 - the answer
     finally:

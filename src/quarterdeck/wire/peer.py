@@ -319,7 +319,7 @@ class Peer:
         self._apply_transition(Transition.LINK_LOST)
 
     def link_back(self) -> None:
-        """The link is back and has lost nothing: somebody numbered and kept what was on its way."""
+        """The link is back and has lost nothing: its lines were numbered and kept on their way."""
         if self.asks:
             self._apply_transition(Transition.BACK_ASKING)
         else:

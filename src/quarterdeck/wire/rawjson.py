@@ -33,7 +33,7 @@ _LONE = re.compile(
 )
 """Where no backslash is escaped."""
 PART = 256 * 1024
-"""Of a text that is searched for surrogates without a pause, by whoever does so in a thread."""
+"""Of a text that is searched for surrogates without a pause, by callers in a thread."""
 
 
 class _Subtype(Struct):

@@ -40,7 +40,7 @@ def open_unlinked(target: Path, flags: int, mode: int = 0o600) -> int:
     """Open a file by its real path, and follow no link on the way. Raises `OSError`.
 
     An agent may put a link in the place of a folder after the path was looked up; then the file of
-    somebody else would be opened, which the agent itself cannot.
+    another user would be opened, which the agent itself cannot.
     """
     anchor, *folders, name = target.parts
     where = os.open(anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -126,14 +126,14 @@ async def test_a_telegram_that_does_not_answer_is_a_warning(office: Office) -> N
     ("seconds_ago", "failure", "level", "text"),
     [
         (5.0, "", Level.OK, "gets updates"),
-        (600.0, "", Level.WARNING, "was last heard from"),
+        (600.0, "", Level.WARNING, "last answer from Telegram"),
         (5.0, "Telegram: Conflict: terminated by other [409]", Level.PROBLEM, "Conflict"),
     ],
 )
 async def test_the_poller_of_the_running_hub_is_looked_at(
     office: Office, seconds_ago: float, failure: str, level: Level, text: str
 ) -> None:
-    assert level_of(await office.look(running=True), "not heard from Telegram") is Level.WARNING
+    assert level_of(await office.look(running=True), "no answer from Telegram yet") is Level.WARNING
     office.hear(seconds_ago, failure)
     found = await office.look(running=True)
     assert level_of(found, text) is level

@@ -591,7 +591,7 @@ async def test_tasks_lists_what_runs_and_stops_it(ada: Guest, tmp_path: Path) ->
     await idle(ada)
     shown = await ada.tells("/tasks", "Tasks that run")
     ada.press(shown, "🛑 Stop 1")
-    await ada.hears("told to stop")
+    await ada.hears("asked to stop")
     assert {"subtype": "stop_task", "task_id": "b1"} in controls(tmp_path / "record")
 
 

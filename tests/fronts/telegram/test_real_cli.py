@@ -304,7 +304,7 @@ async def test_a_task_in_the_background_is_stopped(ada: Guest) -> None:
     await ada.until(lambda found: len(found[0].holds.tasks) == 1)
     listed = await ada.tells("/tasks", "Tasks that run")
     ada.press(listed, "🛑 Stop 1")
-    await ada.hears("The task is told to stop")
+    await ada.hears("The task was asked to stop")
     await ada.until(lambda found: not found[0].holds.tasks)
     await ada.tells("/tasks", "Nothing runs in the background")
 

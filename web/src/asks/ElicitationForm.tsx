@@ -17,7 +17,7 @@ interface Field {
   type: string;
   choices: string[];
   required: boolean;
-  /** What it has before anybody writes into it. */
+  /** What it has before a person writes into it. */
   given: unknown;
 }
 

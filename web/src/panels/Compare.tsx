@@ -20,7 +20,7 @@ import styles from "./compare.module.css";
 type Changes = components["schemas"]["Changes"];
 
 const words = text.newSession;
-/** More columns than anybody compares. */
+/** More columns than a person compares. */
 const MOST = 12;
 /** The last answer is within so many events, or the session is opened for it. */
 const LOOK_BACK = 200;

@@ -216,7 +216,7 @@ function LimitRow({ limit }: { limit: Limit }) {
     limit.machine && limit.machine !== "local" ? words.onMachine(limit.machine) : "",
     limit.resets_at ? words.resets(moment(limit.resets_at)) : "",
     reached ? words.reachedAt(moment(reached)) : "",
-    words.told(ago(limit.at, Date.now())),
+    words.reported(ago(limit.at, Date.now())),
   ];
   return (
     <li data-tone={limit.status === "rejected" ? "bad" : used > 0.8 || reached ? "wait" : "good"}>

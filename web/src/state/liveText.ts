@@ -1,6 +1,6 @@
 // Text that is being generated, of every session, and when it is rendered.
 //
-// Deltas may arrive faster than anybody reads. They are stored as they arrive, which costs next to
+// Deltas may arrive faster than a person reads. They are stored as they arrive, which costs next to
 // nothing; subscribers are notified with an animation frame, a few times a second, and never so often
 // that the page does little else. A hidden page has no animation frames, and so no work.
 import { useCallback, useSyncExternalStore } from "react";

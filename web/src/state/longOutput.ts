@@ -20,7 +20,7 @@ export function longOutput(result: string, structured: unknown): LongOutput | un
   if (inner === undefined) return undefined;
   const [head = "", size = "", path = ""] = HEAD.exec(inner) ?? [];
   const rest = inner.slice(head.length).replace(PREVIEW, "");
-  // Newer versions also give a longer beginning, for whoever shows the call.
+  // Newer versions also give a longer beginning, for clients that show the call.
   const known = isObject(structured) ? structured : {};
   const more = text(known.stdout);
   const stored = number(known.persistedOutputSize);

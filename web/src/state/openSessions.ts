@@ -149,7 +149,7 @@ export class OpenSessions {
       this.receive(session, this.early.get(session) ?? []);
       this.early.delete(session);
       this.catchUp(session);
-      // It went on while it was read: what it offers may have changed before anybody listened.
+      // It continued while it was read: what it offers may have changed before we listened.
       const known = this.state.get().sessions.get(session);
       if (known && known.head > head) await this.readOffers(session);
     } catch (error) {

@@ -51,7 +51,7 @@ export function applyTheme(): void {
   else document.documentElement.dataset.theme = chosen;
 }
 
-/** Whether single keys are commands; somebody who dictates, or a keyboard that misfires, needs them off. */
+/** Whether single keys are commands; a person who dictates, or a keyboard that misfires, needs them off. */
 export const keysEnabled = (): boolean => localStorage.getItem(KEYS) !== "off";
 
 export function setKeysEnabled(on: boolean): void {

@@ -119,7 +119,7 @@ class NewOptions(NamedTuple):
         typer.Option("--subagents", metavar="FILE|JSON", help="Subagents: a file or JSON."),
     ] = None
     include_hook_events: Annotated[
-        bool, typer.Option("--hook-events", help="Keep what the CLI tells of its hooks.")
+        bool, typer.Option("--hook-events", help="Keep what the CLI reports about its hooks.")
     ] = False
     session_mirror: Annotated[
         bool, typer.Option("--session-mirror", help="Another machine can resume it (CLI 2.1.97).")

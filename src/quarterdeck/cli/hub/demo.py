@@ -95,7 +95,7 @@ async def _start(service: Service, work: Path, scene: scenes.Scene) -> None:
 
 
 async def _until_it_stands(service: Service, session: str) -> None:
-    """Wait until the scene waits for somebody, is over, or shows its to-dos."""
+    """Wait until the scene waits for a person, is over, or shows its to-dos."""
     while True:
         shown = service.hub.view(session)
         # It is idle also before its first turn.

@@ -277,7 +277,7 @@ WORKING = Scene(
             fake.tool_use("WebFetch", {"url": "https://example.org/api", "prompt": "Is it there?"}),
             parent="toolu_subagent",
         ),
-        # At work until somebody interrupts it.
+        # At work until a person interrupts it.
         fake.Expect("control_request", "interrupt", timeout=DAY, polite=True),
         fake.say(fake.answer()),
         *end(

@@ -151,7 +151,7 @@ def _groups(state: Path) -> list[int]:
 def _poller(state: Path) -> Iterable[Finding]:
     rows = _read(state, f"SELECT value FROM meta WHERE name = '{HEALTH}'")  # noqa: S608 - a constant
     if not rows:
-        text = "the bot of the running hub has not heard from Telegram yet"
+        text = "the bot of the running hub has had no answer from Telegram yet"
         yield Finding(TOPIC, Level.WARNING, text, "Look at the hub's log.")
         return
     health = msgspec.json.decode(rows[0][0], type=StoredHealth)
@@ -166,6 +166,6 @@ def _poller(state: Path) -> Iterable[Finding]:
         yield Finding(TOPIC, Level.PROBLEM, f"no updates: {health.failure}", advice)
     elif time.time() - health.polled > SILENT_SECONDS:
         ago = int(time.time() - health.polled)
-        yield Finding(TOPIC, Level.WARNING, f"Telegram was last heard from {ago} s ago")
+        yield Finding(TOPIC, Level.WARNING, f"the last answer from Telegram came {ago} s ago")
     else:
         yield Finding(TOPIC, Level.OK, "the bot of the running hub gets updates")

@@ -138,7 +138,7 @@ class Footer:
             self.redraw()
 
     def hide(self) -> None:
-        """Remove it, until `unhide`: somebody else has the terminal."""
+        """Remove it, until `unhide`: another program has the terminal."""
         if not self._hidden:
             self._write(self._erasing())
             self._hidden = True

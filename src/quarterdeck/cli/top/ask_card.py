@@ -208,7 +208,7 @@ class AskCard(Vertical, can_focus=True):
             event.stop()
             self._press(found[0])
         elif event.is_printable:
-            # Somebody types: the letters that follow are not meant for this question either.
+            # A person types: the letters that follow are not meant for this question either.
             self._hands.moved()
             self._show_keys()
 

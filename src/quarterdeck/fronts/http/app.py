@@ -107,7 +107,7 @@ def make_app(
     disk_sessions: CliSessions | None = None,
     peers: ASGIApp | None = None,
 ) -> ASGIApp:
-    """The app. `static` is the folder of the built deck; without it a plain page says what this is.
+    """The app. `static` is the folder of the built web app; without it there is a plain page.
 
     `runner_endpoint` serves `/runner`; `cli_endpoint` serves paths below `/v1/` and WebSockets at
     `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics` makes the page at

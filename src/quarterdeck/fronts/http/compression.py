@@ -1,4 +1,4 @@
-"""JSON of the API is sent compressed to whoever accepts it.
+"""JSON of the API is sent compressed to clients that accept it.
 
 Owns which answers are: whole ones to `GET` that are worth it. An answer to a command may hold a
 secret, and passes as it is, as a stream does. Files of the web app are compressed once, by `pages`.

@@ -108,7 +108,7 @@ def batches(events: Events) -> Iterator[Events]:
 
 
 class EventFrame:
-    """A frame of events: its text, and the same compressed once somebody wanted it so."""
+    """A frame of events: its text, and the same compressed, once a client wanted that."""
 
     def __init__(self, text: str) -> None:
         self.text = text

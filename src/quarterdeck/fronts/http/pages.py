@@ -1,9 +1,9 @@
-"""What a browser gets besides the API: the deck if it was built, the login, the API's docs.
+"""What a browser gets besides the API: the web app if it was built, the login, the API's docs.
 
 Every file is read once, at the start, and found by its whole path: there is no way out of the
 folder. The document of the API takes as long to make as all else of a start, and few ask for it: it
-is made when somebody does. Nothing here is secret, and nothing is loaded from anywhere else. Above
-is the app.
+is made at the first request. Nothing here is secret, and nothing is loaded from anywhere else.
+Above is the app.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _FRAMED = (
 
 
 def built_web() -> Path | None:
-    """The folder of the web deck; None where it was not built."""
+    """The folder of the web app; None where it was not built."""
     return _BUILT if (_BUILT / "index.html").is_file() else None
 
 
@@ -144,7 +144,7 @@ class Pages:
     def _find(self, path: str) -> Page | None:
         found = self._pages.get(path)
         if found is None and self._hub is not None and "." not in path.rpartition("/")[2]:
-            return self._hub  # the deck's own paths, which it knows itself
+            return self._hub  # paths of the web app, which it knows itself
         return found
 
     def _take(self, static: Path) -> None:

@@ -183,7 +183,7 @@ class PeopleStore:
     ) -> None:
         """Store an entry. The same again changes nothing.
 
-        Raises `Forbidden` for an entry of somebody else, and `Conflict` when it was changed
+        Raises `Forbidden` for an entry of another person, and `Conflict` when it was changed
         meanwhile or there are too many.
         """
         with self._file.changing() as db:
@@ -385,7 +385,7 @@ def _need_change(person: Person, kind: Entry, id_: str, row: _Row) -> None:
         return
     if row[4]:
         raise Forbidden(f"this {kind} is {row[3]}'s: only its author and owners may change it")
-    raise NotFound(kind, id_)  # that somebody has an entry with this id is nobody's business
+    raise NotFound(kind, id_)  # entries of other people are not disclosed
 
 
 def _prompt(person: Person, row: _Row) -> SavedPrompt:

@@ -1,6 +1,6 @@
 """How other devices reach this hub, and whether the way there is encrypted: for the settings page.
 
-Owns the shapes, and what the routes need of whoever knows (`Reaching`). It looks at no file and at
+Owns the shapes, and what the routes need of the service (`Reaching`). It looks at no file and at
 no network itself.
 """
 

@@ -2,8 +2,9 @@
 
 A device that does not trust the authority yet cannot load a page of the hub without a warning. So a
 second port serves the certificate over plain HTTP: the certificate and how to install it, and
-nothing else. Somebody on the way could replace both. The fingerprint shows that, and is therefore
-never on the page without TLS: people compare with the hub's terminal, or with a page over TLS.
+nothing else. An attacker on the way could replace both. The fingerprint shows that, and is
+therefore never on the page without TLS: people compare with the hub's terminal, or with a page over
+TLS.
 """
 
 from __future__ import annotations

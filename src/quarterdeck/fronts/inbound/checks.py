@@ -79,8 +79,8 @@ def is_authentic(hook: InboundHook, given: Given, secrets: tuple[bytes, ...], no
 def key_of(hook: InboundHook, given: Given) -> str | None:
     """What makes the request the same as another one; None if it said nothing about that.
 
-    With GitHub's scheme only the body is signed: whoever repeats a request can give it another id.
-    So it is the body itself.
+    With GitHub's scheme only the body is signed: a sender that repeats a request can give it
+    another id. So it is the body itself.
     """
     match hook.auth:
         case "hmac":
@@ -92,7 +92,7 @@ def key_of(hook: InboundHook, given: Given) -> str | None:
 
 
 def is_ping(hook: InboundHook, given: Given) -> bool:
-    """Whether GitHub only tries whether somebody is there."""
+    """Whether GitHub only tries the address."""
     return hook.auth == "github" and given.github_event == PING
 
 

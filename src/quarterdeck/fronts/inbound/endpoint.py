@@ -1,8 +1,8 @@
 """`/in/NAME`: the ASGI app that takes requests of other systems.
 
-Whoever has no valid secret learns nothing: an unknown name, a wrong secret and a wrong method all
-get the same answer. Limits count only requests with a valid secret, so that strangers cannot use
-them up. `Trigger` is what a request is given to.
+A sender without a valid secret learns nothing: an unknown name, a wrong secret and a wrong method
+all get the same answer. Limits count only requests with a valid secret, so that strangers cannot
+use them up. `Trigger` is what a request is given to.
 """
 
 from __future__ import annotations

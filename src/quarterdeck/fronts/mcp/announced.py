@@ -72,7 +72,7 @@ class SeenCall:
                     self.input = block.input
 
     def may_run(self, *, cli_allows: bool) -> bool:
-        """Whether somebody has allowed it, and nobody is still asked."""
+        """Whether it was allowed, and no question about it is open."""
         if self.asked or self.allowed is False:
             return False
         return self.allowed is True or (self.left_to_cli and cli_allows)

@@ -91,7 +91,7 @@ def info_of(view: SessionView) -> SessionInfo:
 
 
 async def wait_for(hub: HubApi, view: SessionView, seconds: int) -> Waited:
-    """Wait until nothing will happen to a session without somebody else."""
+    """Wait until nothing will happen to a session by itself."""
     with anyio.move_on_after(seconds):
         if not _rests(view):
             async for _ in hub.follow({view.session: view.head}):

@@ -1,7 +1,7 @@
 """The live text of sessions that other hubs own, for the people at this one.
 
-Owns one connection to each other hub that is there, for as long as somebody listens here. Live text
-is not journalled: what is lost with a connection is superseded by the whole message.
+Owns one connection to each other hub that is there, for as long as there is a listener here. Live
+text is not journalled: what is lost with a connection is superseded by the whole message.
 """
 
 from __future__ import annotations

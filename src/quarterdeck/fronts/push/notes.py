@@ -42,7 +42,7 @@ def note_of(session: str, name: str, event: Event) -> tuple[PushKind, Note] | No
             tag = f"turn:{session}"
             return PushKind.FINISHED, _note(session, f"{who} has finished", text, tag)
         case TurnEnded(problem="interrupted"):
-            return None  # somebody did that, and knows
+            return None  # a person did that, and knows
         case TurnEnded(outcome=outcome, problem=problem):
             tag = f"turn:{session}"
             return PushKind.FAILED, _note(session, f"{who} has failed", problem or outcome, tag)

@@ -3,7 +3,7 @@
 Lines of the CLI are passed on as the journal has them; only a `session_id` is added to those that
 have none, so that several agents on one connection can be told apart. What is between the hub and
 the CLI alone (hooks, answers to the hub's requests) is left out. A permission request is told when
-it is put to people, and withdrawn when somebody else has answered it; so a frontend never sees a
+it is put to people, and withdrawn when another person has answered it; so a frontend never sees a
 request that a rule has decided.
 
 One `Lines` belongs to one connection: what is folded here depends on where it began to read.

@@ -85,7 +85,7 @@ class Scheduler:
 
         `resolve` gives the spec with its project's defaults, and raises what is wrong with it.
 
-        `owners` are the people who may start sessions now; a schedule of somebody else that was
+        `owners` are the people who may start sessions now; a schedule of another person that was
         made over the API starts nothing. None: everybody may.
 
         `mirror`: several hubs have the same schedules, and one of them starts what is due.

@@ -353,7 +353,7 @@ class BotApi(BotCalls):
         await self.call("closeForumTopic", {"chat_id": chat, "message_thread_id": thread})
 
     async def get_chat_member(self, chat: int, user: int) -> ChatMember:
-        """What somebody is in a chat."""
+        """The status of a user in a chat."""
         params = {"chat_id": chat, "user_id": user}
         return await self.typed(ChatMember, "getChatMember", params)
 

@@ -55,7 +55,7 @@ class Draft(Value):
     """The options of that question that are chosen."""
     form: dict[str, Raw] = msgspec.field(default_factory=dict)
     shown: tuple[int, ...] = ()
-    """The chats where somebody has had sent what the question is about."""
+    """The chats to which a person had the subject of the question sent."""
 
 
 class Press(Value):

@@ -24,7 +24,7 @@ Verbosity = Literal["quiet", "normal", "verbose"]
 VERBOSITIES: tuple[Verbosity, ...] = ("quiet", "normal", "verbose")
 EFFORTS = ("low", "medium", "high", "max", "auto")
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk")
-"""That nothing is asked is never a preference: a person says so for one session, in the deck."""
+"""That nothing is asked is never a preference: a person says so for one session, in the web app."""
 PLAN_MODES: Mapping[str, str] = {"on": "plan", "auto": "auto", "off": "default"}
 """The words of `/planmode`, and the permission modes that they stand for."""
 Word = Annotated[str, Meta(max_length=500)]

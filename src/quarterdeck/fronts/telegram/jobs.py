@@ -44,7 +44,7 @@ class NotPaired(QuarterdeckError):
     def __init__(self) -> None:
         super().__init__(
             "You are not paired with a person of the hub. Make a code with «quarterdeck telegram"
-            " pair» or in the deck, and send it here: /pair CODE"
+            " pair» or in the web app, and send it here: /pair CODE"
         )
 
 

@@ -240,7 +240,7 @@ class Outbox:
         return None if message is None else message.state
 
     def saw(self, chat: int, message_id: int) -> None:
-        """Tell the outbox about a message of somebody else, so that it knows how far a chat is."""
+        """Tell the outbox about a message of another sender, so that it knows how far a chat is."""
         self._store.saw(chat, message_id)
 
     @property

@@ -191,7 +191,7 @@ class Reporter:
             self._messenger.say(place, plain(text), key=key, note=Note(session=followed.session))
 
     def _begin(self, shape: EventShape) -> Followed | None:
-        """Begin to tell of a session of others, if somebody wants that and there is something."""
+        """Begin to tell of a session of others, if a chat wants that and there is something."""
         if not isinstance(shape.event, ev.AskOpened | ev.RunEnded | ev.Alarmed | ev.BudgetReached):
             return None
         if not self._messenger.state.following_all():

@@ -144,7 +144,7 @@ class FrontState:
     # --- places --------------------------------------------------------------------------------
 
     def seen(self, place: Place, *, private: bool) -> None:
-        """Somebody has written there."""
+        """A user has written there."""
         self._connection.execute(
             "INSERT OR IGNORE INTO places (chat, thread, binding, preferences, private)"
             " VALUES (?, ?, ?, ?, ?)",
@@ -216,7 +216,7 @@ class FrontState:
         ]
 
     def places(self) -> list[Place]:
-        """Every place where somebody has written."""
+        """Every place where a user has written."""
         rows = self._connection.execute("SELECT chat, thread FROM places").fetchall()
         return [_place(*row) for row in rows]
 

@@ -264,7 +264,7 @@ async def _show(job: Job, row: AskRow) -> None:
 
 
 def _is_settled(error: QuarterdeckError) -> bool:
-    """Whether somebody else was faster: the message of the question says who."""
+    """Whether another answer was faster: the message of the question says who."""
     return isinstance(error, HubRefused) and error.problem.code in {"already_answered", "withdrawn"}
 
 

@@ -183,7 +183,7 @@ class GenerationStopped(Value):
 
 
 class ChatMember(Value):
-    """What somebody is in a chat."""
+    """The status of a user in a chat."""
 
     status: str
     user: User
@@ -202,7 +202,7 @@ class ChatMember(Value):
 
 
 class ChatMemberUpdated(Value):
-    """Somebody, or the bot itself, was added, removed or changed."""
+    """A user, or the bot itself, was added, removed or changed."""
 
     chat: Chat
     new_chat_member: ChatMember

@@ -15,7 +15,7 @@ from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 
 def check_machine(spec: SessionSpec, session: str) -> None:
-    """Raise `Conflict` if no runner can start a CLI: it dialled, from an unknown machine."""
+    """Raise `Conflict` if no runner can start a CLI: its machine is unknown."""
     if spec.machine == PROGRAM:
         raise Conflict(
             "program_ended",
@@ -25,9 +25,9 @@ def check_machine(spec: SessionSpec, session: str) -> None:
     if spec.machine == DIALLED:
         raise Conflict(
             "dial_again",
-            f"the CLI of {session} dialled from a machine that has no runner here: have it dial"
-            f" again, as `quarterdeck token --cli --session {session}` tells, or start a runner"
-            " there before it dials",
+            f"the CLI of {session} connected from a machine that has no runner here: have it"
+            f" connect again, as `quarterdeck token --cli --session {session}` says, or start a"
+            " runner there before it connects",
         )
 
 

@@ -85,7 +85,7 @@ def reply_to(
     if isinstance(answer, PlanAnswer) and answer.choice == "fresh":
         fresh = opened.plan
         if not fresh:
-            raise UsageError("this version of the CLI has not told the plan; choose another way")
+            raise UsageError("this version of the CLI does not send the plan; choose another way")
     body = to_result(ask, decision, version=version, bypass_allowed=bypass_allowed)
     return Reply(
         body=body,

@@ -35,7 +35,7 @@ def refold(reader: Reader, session: str, number: int) -> SessionView | None:
                 prompts.append((number, stored.event.prompt))
     if view is None:
         return None
-    # Sums are written only by whoever has the ticket.
+    # Sums are written only by the holder of the ticket.
     connection.execute("SELECT 1 FROM quarterdeck.ticket FOR UPDATE")
     connection.execute("DELETE FROM quarterdeck.usage WHERE session = %s", (number,))
     write_usage(connection, usage)

@@ -49,7 +49,7 @@ MIGRATIONS: Sequence[tuple[str, bool]] = (
         CREATE INDEX ON quarterdeck.sessions (run_machine) WHERE run_machine IS NOT NULL;
 
         -- The last position, the last seal of the audit log, the last number of fences and
-        -- versions. Whoever stores something locks this row last: positions are in the order of
+        -- versions. Each writer locks this row last: positions are in the order of
         -- commits, and have no gap.
         CREATE TABLE quarterdeck.ticket (
           position bigint NOT NULL, seal bytea NOT NULL, tick bigint NOT NULL

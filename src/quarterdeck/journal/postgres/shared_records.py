@@ -155,7 +155,7 @@ class PostgresRecords:
         return done.rowcount == 1
 
     def release_lease(self, lease: Lease) -> None:
-        """Release one. The row stays: whoever waits for it has it locked."""
+        """Release one. The row stays: a hub that waits for it has it locked."""
         self._rows(
             "UPDATE quarterdeck.leases SET holder = '', fence = 0, until = '-infinity'"
             " WHERE name = %s AND fence = %s",
@@ -203,7 +203,7 @@ class PostgresRecords:
         expected: Mapping[str, int],
         lease: Lease | None,
     ) -> int:
-        """Store values. Whoever writes here has the ticket first, so no row needs a lock."""
+        """Store values. The caller has the ticket first, so no row needs a lock."""
         self._check(lease)
         version = self._next()
         if expected:

@@ -239,7 +239,7 @@ class Writer:
     def _is_stored(self, pending: _Pending) -> bool:
         """Whether a group was committed, for certain.
 
-        The lost transaction has the ticket locked until it ends, so whoever has it next sees how it
+        The lost transaction has the ticket locked until it ends, so its next holder sees how it
         ended. A position may have been given again meanwhile: the whole event is compared.
         """
         if pending.last is None:

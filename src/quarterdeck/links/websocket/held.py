@@ -1,4 +1,4 @@
-"""A WebSocket that is accepted before anybody serves it, to see whether its client stays.
+"""A WebSocket that is accepted before it is served, to see whether its client stays.
 
 Owns what came meanwhile, and gives it to the app that serves the connection then. The app sees an
 ordinary connection: it is told of the handshake, and its acceptance is left out.

@@ -2,7 +2,7 @@
 
 A test calls these in Python; a program in another language calls `POST /sim/NAME` with the
 parameters as JSON. Every action returns what it made. What cannot be (a button that is not there)
-is a `UsageError`, except where `forge` says that somebody tries it anyway.
+is a `UsageError`, except where `forge` says that a user tries it anyway.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Sim:
         return self._world.add_topic(self._room(chat), name, self._user(user))
 
     def set_status(self, chat: int, user: int, status: str) -> None:
-        """Make somebody, or the bot by its number, `member`, `administrator` or `left`."""
+        """Make a user, or the bot by its number, `member`, `administrator` or `left`."""
         self._room(chat).members[user] = status
 
     def set_privacy(self, on: bool) -> None:
@@ -86,7 +86,7 @@ class Sim:
         room = self._room(user if chat is None else chat)
         message = self._message(room, message_id)
         if message.sender != self._user(user):
-            raise UsageError("this is somebody else's message")
+            raise UsageError("this is another user's message")
         after = self._world.change(room, message, text=text, entities=_commands(text))
         self._world.update(edited_message=after)
         return after
@@ -240,7 +240,7 @@ class Sim:
         ]
 
     def draft(self, user: int, thread: int | None = None) -> Draft | None:
-        """The draft that somebody sees now."""
+        """The draft that a user sees now."""
         return self._world.draft(self._room(user), thread)
 
     def query(self, id: str) -> Query:  # noqa: A002

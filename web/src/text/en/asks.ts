@@ -66,7 +66,7 @@ export const asks = {
   untitledQuestion: "Question",
   question: (title: string) => `Question: ${title}`,
   endedBefore:
-    "The agent ended before anybody answered. You can still answer: the session resumes with your answer.",
+    "The agent ended before the question was answered. You can still answer: the session resumes with your answer.",
   sending: "Sending …",
   readOnly: "You have read-only access.",
   sentLater: "Your answer is sent as soon as the hub can be reached.",

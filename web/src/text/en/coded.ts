@@ -1,4 +1,4 @@
-/** Texts of the web app: what the hub tells as a code with parameters. */
+/** Texts of the web app: what the hub reports as a code with parameters. */
 import { plural } from "./numbers";
 
 /** The parameters of a code: those that it does not have are empty. */
@@ -22,7 +22,7 @@ export interface CodedParams {
   exit: string;
   /** Why the connection was closed, in words. */
   close: string;
-  /** What else is told, in words. */
+  /** What else is reported, in words. */
   more: string;
 }
 
@@ -84,7 +84,7 @@ const texts: Record<string, Words> = {
   machine_lost: () => "The connection to its machine was lost.",
   machine_revoked: () => "The access of its machine was taken back, or has run out.",
   program_lost: () => "The connection to its program was lost.",
-  hub_restarted: () => "The hub was restarted, and the CLI has not dialled again yet.",
+  hub_restarted: () => "The hub was restarted, and the CLI has not connected again yet.",
   connection_lost: ({ close }) => `The connection was lost${close && `: ${close}`}.`,
 
   withdrawn_by_cli: () => "The CLI withdrew it.",
@@ -100,11 +100,11 @@ const texts: Record<string, Words> = {
     `A tool gave its result, and nothing has come for ${seconds} s.`,
   no_reaction: ({ seconds }) =>
     `A permission was answered, and the CLI has not reacted for ${seconds} s.`,
-  no_result: ({ seconds }) => `The turn goes on, and nothing has come for ${seconds} s.`,
-  still_runs: ({ seconds }) => `It was told to end ${seconds} s ago, and still runs.`,
-  unstoppable: () => "It was interrupted for its budget, and went on.",
+  no_result: ({ seconds }) => `The turn continues, and nothing has come for ${seconds} s.`,
+  still_runs: ({ seconds }) => `It got the request to end ${seconds} s ago, and still runs.`,
+  unstoppable: () => "It was interrupted for its budget, and continued.",
   runs_without_output: () =>
-    "The CLI closed its output and went on running: nothing can be heard of it.",
+    "The CLI closed its output and still runs: it can report nothing more.",
   input_end_ignored: () => "The CLI did not end when its input ended.",
   empty_resume: (given) => `The conversation was resumed, and nothing came of it: ${cause(given)}`,
   crash_loop: ({ count, seconds }) =>

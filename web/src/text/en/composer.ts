@@ -86,7 +86,7 @@ export const composer = {
     "service-not-allowed": "The browser does not allow speech recognition here.",
     "audio-capture": "There is no microphone.",
     network: "The speech recognition of this browser cannot be reached.",
-    "no-speech": "Nothing was heard.",
+    "no-speech": "No speech was recognised.",
   } as Record<string, string>,
   voiceFailed: "Speech recognition has failed.",
 };

@@ -27,7 +27,7 @@ export const settings = {
   },
   buttons: "Buttons in notifications: Deny, and Allow once",
   buttonsHint:
-    "Whoever sees the notification can press them, also on a locked screen. Allow is offered only for a short command that the notification shows completely, and allows one call.",
+    "A person who sees the notification can press them, also on a locked screen. Allow is offered only for a short command that the notification shows completely, and allows one call.",
   insecurePush: "Notifications need https, or a hub on localhost. See “Encryption”.",
 
   // keys
@@ -45,7 +45,7 @@ export const settings = {
   // another device
   device: "Another device",
   deviceHint:
-    "Make a link that logs in a phone or another computer. It works once, for ten minutes. Whoever opens it first has your access.",
+    "Make a link that logs in a phone or another computer. It works once, for ten minutes. The first person who opens it has your access.",
   deviceFor: "For whom",
   deviceRole: "Role",
   myself: "yourself",
@@ -71,7 +71,7 @@ export const settings = {
   wayFilesCommand: "quarterdeck serve --host 0.0.0.0 --certificate FULLCHAIN.pem --key KEY.pem",
   wayTailscale: "Tailscale",
   wayTailscaleHow:
-    "With Tailscale on this machine and your devices, the hub gets a certificate that they trust. Without it, the hub makes its own, which each device must be told to trust:",
+    "With Tailscale on this machine and your devices, the hub gets a certificate that they trust. Without it, the hub makes its own, which you must trust on each device:",
   wayTailscaleCommand: "quarterdeck serve --host 0.0.0.0 --tls auto",
   wayProxy: "A proxy",
   wayProxyHow: "A web server in front of the hub has the certificate:",

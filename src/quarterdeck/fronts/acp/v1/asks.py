@@ -1,7 +1,7 @@
 """Questions of agents as dialogues with an editor, and the answers for the hub. Pure.
 
 A dialogue is a generator: it gives requests for the editor, takes their results, and returns the
-answer, or None to leave the question open for somebody else. It offers only what the question
+answer, or None to leave the question open for another person. It offers only what the question
 itself offers and what the person may do; a result that was not offered is an error and no answer.
 """
 
@@ -111,7 +111,7 @@ class _Asking:
                 return None
 
     def deny_only(self) -> Dialogue:
-        """A rule wants the answer of somebody else. Every person may deny."""
+        """A rule wants the answer of another person. Every person may deny."""
         people = "; and ".join(" or ".join(each) for each in self._opened.answered_by)
         options: Options = {
             "deny": ("Deny", "reject_once"),

@@ -323,7 +323,7 @@ def _plan_entry(todo: Todo) -> schema.PlanEntry:
 def stop_reason(turn: ev.TurnEnded) -> schema.StopReason | None:
     """Why a turn ended, in the words of ACP; None for a failure, which is an error there."""
     if turn.problem == "interrupted" or turn.outcome.startswith("aborted"):
-        return "cancelled"  # by somebody, or by an answer that ends the turn
+        return "cancelled"  # by a person, or by an answer that ends the turn
     if "max_turns" in turn.outcome:
         return "max_turn_requests"
     if turn.outcome == "refusal" or turn.problem == "refusal":

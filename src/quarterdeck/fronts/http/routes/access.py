@@ -87,7 +87,7 @@ class PairingCode(Value, omit_defaults=False):
 
 
 class NewPairing(Body):
-    """The code that somebody typed, and where."""
+    """The code that a person typed, and where."""
 
     code: Annotated[str, Meta(min_length=1, max_length=64)]
     label: Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[a-z]+:[!-~]+$")]

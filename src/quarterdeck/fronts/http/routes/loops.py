@@ -1,6 +1,6 @@
 """The routes of loops: list, start, report, pause, resume, stop.
 
-Owns the words of the routes, and `LoopService`: what they need of whoever runs loops.
+Owns the words of the routes, and `LoopService`: what they need of the service that runs loops.
 """
 
 from __future__ import annotations

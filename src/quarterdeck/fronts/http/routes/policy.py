@@ -1,7 +1,7 @@
 """The routes about policy: the policies in force, explanations, replays, and the audit's chain.
 
-Whoever may read may look, try and verify; nothing of that changes anything. What is tried has
-limits of time and memory, and each person has one turn at a time. To grant and to revoke
+The right to read is enough to look, try and verify; nothing of that changes anything. What is tried
+has limits of time and memory, and each person has one turn at a time. To grant and to revoke
 is an owner's right, as all that decides what agents may do without a question.
 """
 

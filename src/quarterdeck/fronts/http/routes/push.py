@@ -1,6 +1,6 @@
-"""The routes of Web Push: a browser asks to be told that an agent waits, also with no page open.
+"""The routes of Web Push: a browser asks for notifications, also with no page open.
 
-Owns the words of the routes, and `Pushing`: what they need of whoever sends. It knows nothing of
+Owns the words of the routes, and `Pushing`: what they need of the sender. It knows nothing of
 keys and of push services.
 """
 
@@ -70,10 +70,10 @@ class NewSubscription(Body):
     kinds: Annotated[
         tuple[Literal["question", "finished", "failed", "budget"], ...], Meta(max_length=4)
     ] = ("question",)
-    """What the browser is told of."""
+    """The kinds of events that the browser is notified of."""
     buttons: bool = False
     """Permission requests get buttons that deny them, and allow once what is shown completely.
-    Whoever sees the notification can press them, also on a locked screen."""
+    A person who sees the notification can press them, also on a locked screen."""
 
 
 class OldSubscription(Body):

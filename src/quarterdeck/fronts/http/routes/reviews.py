@@ -1,6 +1,7 @@
 """The routes of a review: files and their changes, undo, commit, push, pull request, checkpoints.
 
-Whoever may read a session may look. Whoever may steer it may change. The hub journals who did it.
+A person who may read a session may look. One who may steer it may change. The hub journals who did
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The routes of schedules: list, add, pause, resume, run, history, remove.
 
 Owns the words of the routes and the rights that they need, and `Scheduling`: what they need of the
-scheduler. Whoever starts a session, now or later, needs the right to manage; to pause one, the
+scheduler. A person who starts a session, now or later, needs the right to manage; to pause one, the
 right to steer is enough.
 """
 

@@ -76,7 +76,7 @@ async def change_session(
     """Rename or archive a session, change its budget or what is auto-approved.
 
     Several changes are made one after the other, up to the first that fails. The header
-    `Quarterdeck-Repeated` tells that each was made before, and that nothing was done again.
+    `Quarterdeck-Repeated` says that each was made before, and that nothing was done again.
     """
     request.user.need(Right.STEER)  # the least of them needs it, and the body may be large
     wanted = await body_of(request, SessionChanges)

@@ -11,7 +11,7 @@ from quarterdeck.fronts.telegram.shown import safe_line
 
 WRONG = (
     "This code is wrong, was used already, or is older than ten minutes. Make a new one with"
-    " «quarterdeck telegram pair» or in the deck."
+    " «quarterdeck telegram pair» or in the web app."
 )
 READ_BY_OTHERS = (
     "Others can read a code here, so this one does not work any more. Make a new one, and send it"
@@ -22,7 +22,7 @@ LONGEST_CODE = 64
 
 
 async def pair(job: Job, rest: str) -> None:
-    """Become a person of the hub here, with a code from the deck or the terminal."""
+    """Become a person of the hub here, with a code from the web app or the terminal."""
     code = rest.strip()
     if code == "off":
         await _unpair(job)
@@ -32,7 +32,9 @@ async def pair(job: Job, rest: str) -> None:
             await job.services.people.cancel_code(code[:LONGEST_CODE])
         raise UsageError(READ_BY_OTHERS)
     if not code:
-        raise UsageError("make a code with «quarterdeck telegram pair» or in the deck: /pair CODE")
+        raise UsageError(
+            "make a code with «quarterdeck telegram pair» or in the web app: /pair CODE"
+        )
     if job.begun and job.messenger.state.paired(job.user) is not None:
         return  # the code works once, and has worked
     before = job.messenger.state.paired(job.user)
@@ -42,7 +44,7 @@ async def pair(job: Job, rest: str) -> None:
         raise UsageError(WRONG if error.problem.code == "bad_code" else str(error)) from error
     job.messenger.state.pair(paired, job.messenger.clock.now())
     if before is not None and before.person != paired.person:  # else the hub has ended it
-        with suppress(QuarterdeckError):  # an owner sees it in the deck, and can revoke it there
+        with suppress(QuarterdeckError):  # an owner sees it in the web app, and can revoke it there
             await job.services.people.end(before.token)
     job.services.reporter.asks(await (await job.services.people.bot()).asks())
     job.say(f"🤝 You are {safe_line(paired.person, 60)}, {paired.role}. Send a prompt, or /help.")
@@ -63,6 +65,6 @@ async def start(job: Job, rest: str) -> None:
         await pair(job, rest)
         return
     if job.messenger.state.paired(job.user) is None:
-        job.say("Hello. Make a code with «quarterdeck telegram pair» or in the deck: /pair CODE")
+        job.say("Hello. Make a code with «quarterdeck telegram pair» or in the web app: /pair CODE")
     else:
         job.say("Hello. Send a prompt, or /help.")

@@ -115,7 +115,7 @@ async def tasks(job: Job, rest: str) -> None:
     word, _, task = rest.partition(" ")
     if word == "stop" and task:
         await control(job, session, {"subtype": "stop_task", "task_id": task.strip()})
-        job.say("🛑 The task is told to stop.", session=session)
+        job.say("🛑 The task was asked to stop.", session=session)
         return
     shape = await (await job.hub()).session(session).read()
     holds = shape.holds

@@ -1,6 +1,6 @@
 """The table of all commands, and what is made from it: the help and the menu.
 
-The functions are in the other modules here, which are loaded when somebody talks to the bot.
+The functions are in the other modules here, which are loaded with the first message to the bot.
 """
 
 from __future__ import annotations

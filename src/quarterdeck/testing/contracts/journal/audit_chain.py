@@ -1,4 +1,4 @@
-"""The audit log's chain: whoever reads it can tell whether it is as it was written."""
+"""The audit log's chain: a reader can verify that it is as it was written."""
 
 from __future__ import annotations
 

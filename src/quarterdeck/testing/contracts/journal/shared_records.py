@@ -248,7 +248,7 @@ class ConditionContract(Contract):
             some = {"a": b"x", "d": b"x"}
             await refused(journal.share_all("rows", some, expected={"a": first}), Conflict)
             await refused(journal.share_all("rows", some, expected={"d": 1}), Conflict)
-            # Another holder has the lease: whoever had it stores nothing, whatever it expects.
+            # Another holder has the lease: the one before it stores nothing, whatever it expects.
             await journal.release_lease(lease)
             taken = await journal.take_lease("clock", "hub2", 3600)
             assert taken is not None
