@@ -1,4 +1,4 @@
-"""Sessions of CLIs that dialled: where they can go on when the CLI is gone."""
+"""Sessions of CLIs that connected: where they can continue when the CLI is gone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import ForkSession, ResumeSession, SendPrompt
 from quarterdeck.protocol.events import CliSession
-from quarterdeck.protocol.machines import DIALLED
+from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, frame
 from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
@@ -72,7 +72,7 @@ async def test_a_cli_that_dialled_goes_on_where_its_machine_has_a_runner() -> No
             await hub._adopt(name, False, address)
             await end(hub, name)
         machines = {name: (await hub.session(name)).spec.machine for name in places}
-        assert machines == {"near": None, "far": "workshop", "lost": DIALLED, "odd": DIALLED}
+        assert machines == {"near": None, "far": "workshop", "lost": INBOUND, "odd": INBOUND}
         for name in ("near", "far"):
             await hub.submit(ForkSession(session=name))
             await hub.submit(ResumeSession(session=name))

@@ -38,7 +38,7 @@ from quarterdeck.protocol.events import (
     SessionCreated,
     SessionRenamed,
 )
-from quarterdeck.protocol.machines import DIALLED
+from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
@@ -440,7 +440,7 @@ async def test_an_agents_token_is_known_at_every_hub(monkeypatch: pytest.MonkeyP
 
 async def test_a_cli_at_the_root_is_known_again_at_another_hub() -> None:
     async with two_hubs() as (a, b):
-        b.hub.dialled.tokens.secret = a.hub.dialled.tokens.secret  # the shared file
+        b.hub.inbound.tokens.secret = a.hub.inbound.tokens.secret  # the shared file
         spec = SessionSpec(directory="/")
         for name, at_root in (("rooted", True), ("own", False)):
             line = Raw(b'{"type":"x","uuid":"u-%s"}' % name.encode())
@@ -448,7 +448,7 @@ async def test_a_cli_at_the_root_is_known_again_at_another_hub() -> None:
                 name,
                 [
                     SessionCreated(spec=spec, by="cli"),
-                    RunStarting(run=f"r-{name}", machine=DIALLED, at_root=at_root),
+                    RunStarting(run=f"r-{name}", machine=INBOUND, at_root=at_root),
                     Said(run=f"r-{name}", number=2, line=Raw(b"[1]")),
                     Said(run=f"r-{name}", number=1, line=line),
                 ],
@@ -461,9 +461,9 @@ async def test_a_cli_at_the_root_is_known_again_at_another_hub() -> None:
                 (b"x-last-request-id", last.encode()),
             ]
             scope = {"type": "websocket", "path": "/", "headers": headers, "client": ("::1", 1)}
-            return str((await b.hub.dialled._placed(scope))["path"])
+            return str((await b.hub.inbound._placed(scope))["path"])
 
-        token = b.hub.dialled.tokens.token("/")
+        token = b.hub.inbound.tokens.token("/")
         assert await comes("u-rooted", "wrong") == "/"
         # One that took its own path, a message that nobody said, and none: a new session.
         for last in ("u-own", "u-nobody"):

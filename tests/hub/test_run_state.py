@@ -112,9 +112,9 @@ def plain(value: object, without: set[str]) -> Any:
 class World:
     """A session, its CLI and its people."""
 
-    def __init__(self, *, dialled: bool, version: str) -> None:
+    def __init__(self, *, inbound: bool, version: str) -> None:
         self.time = 1_000_000.0
-        self.dialled = dialled
+        self.inbound = inbound
         self.version = version
         self.journal = MemoryJournal(clock=lambda: self.time)
         policies = Policies()
@@ -145,7 +145,7 @@ class World:
         return f"{kind}-{self.count}"
 
     async def begin(self) -> None:
-        if self.dialled:
+        if self.inbound:
             await self.hub._adopt(SESSION, False, None, True)
             return
         spec = SessionSpec(
@@ -223,8 +223,8 @@ def step(action: Step) -> Step:
 @step
 async def starts(world: World, n: int) -> None:
     if world.run is not None:
-        pid = None if world.dialled else 42 + n % 2
-        version = None if world.dialled else world.version
+        pid = None if world.inbound else 42 + n % 2
+        version = None if world.inbound else world.version
         await world.cli.owner.run_started(world.cli.run, pid, version, "/work" if pid else None)
 
 
@@ -467,7 +467,7 @@ async def link_breaks(world: World, n: int) -> None:
 @step
 async def link_comes_back(world: World, n: int) -> None:
     owner, run = world.cli.owner, world.cli.run
-    if world.dialled:
+    if world.inbound:
         await owner.run_resumed(run, f"a-{n}" if n % 2 else None)
     else:
         await owner.run_found(run)
@@ -481,7 +481,7 @@ async def time_passes(world: World, n: int) -> None:
 
 @step
 async def ends_and_resumes(world: World, n: int) -> None:
-    if n % 3 or world.run is None or world.dialled:
+    if n % 3 or world.run is None or world.inbound:
         return
     await world.cli.end()
     await world.hub.submit(cmd.ResumeSession(session=SESSION))
@@ -491,8 +491,8 @@ steps = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 71)), 
 GREETED = [("starts", 0), ("answers_initialize", 0), ("begins_turn", 0)]
 
 
-async def play(script: list[tuple[str, int]], *, dialled: bool, version: str) -> None:
-    world = World(dialled=dialled, version=version)
+async def play(script: list[tuple[str, int]], *, inbound: bool, version: str) -> None:
+    world = World(inbound=inbound, version=version)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(hub_module, "CLOCK_SECONDS", 3600.0)  # time passes when the script says so
         async with world.hub.running():
@@ -505,16 +505,16 @@ async def play(script: list[tuple[str, int]], *, dialled: bool, version: str) ->
 
 
 @pytest.mark.parametrize("version", ["2.1.92", "2.1.325"])
-@pytest.mark.parametrize("dialled", [False, True])
+@pytest.mark.parametrize("inbound", [False, True])
 @given(script=steps)
 @example(script=[("asks", 1), ("answers_requests", 1), ("person_answers", 4), ("asks", 1)])
 @example(script=[("asks", 5), ("time_passes", 2), ("person_answers", 5)])
 @example(script=[("shows_call", 0), ("tool_ends", 5), ("speaks", 1), ("ends_turn", 0)])
 @example(script=[("link_breaks", 0), ("person_switches", 2), ("link_comes_back", 1)])
 async def test_a_run_that_is_folded_from_its_journal_is_the_live_one(
-    script: list[tuple[str, int]], dialled: bool, version: str
+    script: list[tuple[str, int]], inbound: bool, version: str
 ) -> None:
-    await play(script, dialled=dialled, version=version)
+    await play(script, inbound=inbound, version=version)
 
 
 # --- decisions are pure --------------------------------------------------------------------------
@@ -606,7 +606,7 @@ def without_chance(facts: Facts) -> Facts:
     return replace(facts, run="") if isinstance(facts, StartFacts) else facts
 
 
-@pytest.mark.parametrize("dialled", [False, True])
+@pytest.mark.parametrize("inbound", [False, True])
 @settings(max_examples=max(5, settings().max_examples // 10))
 @given(script=steps)
 @example(script=[("asks", 0), ("person_answers", 0), ("ends_turn", 0), ("person_prompts", 1)])
@@ -615,7 +615,7 @@ def without_chance(facts: Facts) -> Facts:
 @example(script=[("asks", 0), ("time_passes", 3), ("person_changes", 1), ("speaks", 40)])
 @example(script=[("others_act", n) for n in range(5)])
 async def test_decisions_change_nothing_and_are_the_same_for_the_same_facts(
-    script: list[tuple[str, int]], dialled: bool
+    script: list[tuple[str, int]], inbound: bool
 ) -> None:
     seen: dict[type[object], int] = {}
     with pytest.MonkeyPatch.context() as patched:
@@ -623,5 +623,5 @@ async def test_decisions_change_nothing_and_are_the_same_for_the_same_facts(
             patched.setitem(TABLE, kind, watched(row, seen))
         for kind, look_up in GATHER.items():
             patched.setitem(GATHER, kind, looked(look_up))
-        await play(script, dialled=dialled, version="2.1.325")
+        await play(script, inbound=inbound, version="2.1.325")
     assert Line in seen

@@ -289,7 +289,7 @@ async def test_no_snapshot_has_a_token_in_it_but_the_spec_is_whole(
 def test_every_attribute_of_the_state_is_in_a_snapshot() -> None:
     state = RunState("mine", "r1", SPEC)
     state.said, state.sent, state.stopped_at = 11, 12, 13
-    state.greeting = state.dialled = state.unknown_place = state.at_root = True
+    state.greeting = state.inbound = state.unknown_place = state.at_root = True
     state.asked_at = {"q": 14}
     state.turns._prompts = {"u": "p"}
     state.received.add("m")

@@ -41,9 +41,9 @@ def dial(port: int, secret: bytes) -> client.connect:
 
 async def test_m7_a_revoked_token_opens_nothing_and_ends_what_is_open() -> None:
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
-    async with hub.running(), serve_endpoint(hub.dialled) as port:
+    async with hub.running(), serve_endpoint(hub.inbound) as port:
         async with dial(port, SECRET) as there:
-            hub.dialled.change_secret(os.urandom(32))
+            hub.inbound.change_secret(os.urandom(32))
             with anyio.fail_after(SECONDS):
                 await there.wait_closed()
         with pytest.raises(InvalidStatus):
@@ -54,7 +54,7 @@ async def test_m7_the_token_of_the_root_begins_a_limited_number_of_sessions() ->
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
     async with (
         hub.running(),
-        serve_endpoint(hub.dialled) as port,
+        serve_endpoint(hub.inbound) as port,
         AsyncExitStack() as stack,
     ):
         for _ in range(MOST_NEW):
@@ -84,7 +84,7 @@ async def test_m7_one_token_is_revoked_at_once_and_the_others_stay(tmp_path: Pat
     tokens = CliTokens(SECRET, tmp_path / "cli-tokens.json")
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET, cli_tokens=tokens)
     one, other = new_id(), new_id()
-    async with hub.running(), serve_endpoint(hub.dialled) as port:
+    async with hub.running(), serve_endpoint(hub.inbound) as port:
         async with at_its_path(port, tokens, one) as cut, at_its_path(port, tokens, other) as stays:
             listed = await hub.cli_access.tokens()
             assert [each.id for each in listed] == [f"cli.{one}", f"cli.{other}"]
@@ -111,7 +111,7 @@ async def test_m7_one_token_is_revoked_at_once_and_the_others_stay(tmp_path: Pat
 async def test_m7_the_token_for_new_sessions_is_revoked_without_those_that_began_with_it() -> None:
     tokens = CliTokens(SECRET)
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET, cli_tokens=tokens)
-    async with hub.running(), serve_endpoint(hub.dialled) as port, dial(port, SECRET) as first:
+    async with hub.running(), serve_endpoint(hub.inbound) as port, dial(port, SECRET) as first:
         with anyio.fail_after(SECONDS):
             told = json.loads(await first.recv())
             own = told["variables"]["CLAUDE_CODE_SESSION_ACCESS_TOKEN"]
@@ -161,7 +161,7 @@ async def test_m7_a_command_revokes_one_token_beside_a_running_hub(
     one, other = new_id(), new_id()
     async with (
         hub.running(),
-        serve_endpoint(hub.dialled) as port,
+        serve_endpoint(hub.inbound) as port,
         at_its_path(port, tokens, one) as cut,
         at_its_path(port, tokens, other) as stays,
     ):
@@ -185,7 +185,7 @@ async def test_m7_an_owner_lists_and_revokes_one_over_the_api(tmp_path: Path) ->
     session = new_id()
     async with (
         hub.running(),
-        serve_endpoint(hub.dialled) as port,
+        serve_endpoint(hub.inbound) as port,
         front(tmp_path, cli_access=hub.cli_access) as served,
         served.client() as owner,
         served.client(Role.OPERATOR) as operator,

@@ -216,7 +216,7 @@ class Agent(Controls):
         try:
             self.info = await self.request(command, timeout=self._start_timeout)
         except RequestRefused as refused:
-            # A CLI that dialled us may have been initialised before.
+            # A CLI that connected to us may have been initialised before.
             if "Already initialized" not in refused.error:
                 raise
 

@@ -133,7 +133,7 @@ class Listener:
             accepted = True
         link.when_ended(None)
         if not accepted:
-            # It may have dialled and ended in one breath; either way this says why it ended.
+            # It may have connected and ended at once; either way this says why it ended.
             self._new_access()
             raise link.closed or LinkRefused("the CLI exited before it connected")
 

@@ -73,7 +73,7 @@ from quarterdeck.journal.leases import lease_for
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import Event, PromptQueued, RunStarting, SessionCreated
-from quarterdeck.protocol.machines import DIALLED, LOCAL, PROGRAM, UNMANAGED
+from quarterdeck.protocol.machines import INBOUND, LOCAL, PROGRAM, UNMANAGED
 from quarterdeck.protocol.modes import resumed_spec
 from quarterdeck.protocol.runner_frames import Program, RunReport
 from quarterdeck.protocol.sandbox import SandboxRequest
@@ -106,7 +106,7 @@ class _AllMachines:
     def __init__(
         self,
         runners: Runners,
-        dialled: InboundClis,
+        inbound: InboundClis,
         programs: Programs,
         run_env: Callable[[str], Mapping[str, str]],
         sandbox: Callable[[str, SessionSpec], SandboxRequest],
@@ -114,7 +114,7 @@ class _AllMachines:
     ) -> None:
         self._runners = runners
         self._agent_token = agent_token
-        self._dialled = dialled
+        self._inbound = inbound
         self._programs = programs
         self._run_env = run_env
         self._sandbox = sandbox
@@ -129,8 +129,8 @@ class _AllMachines:
 
     def attach(self, run: str, session: str, machine: str, *, said: int) -> RunPort:
         """Take hold of a run where it is."""
-        if machine == DIALLED:
-            return self._dialled.attach(run, session, said=said)
+        if machine == INBOUND:
+            return self._inbound.attach(run, session, said=said)
         if machine == PROGRAM:
             return self._programs.attach(run, session, said=said)
         return self._runners.attach(run, session, machine, said=said)
@@ -179,13 +179,13 @@ class Hub:
         self.runners = Runners(self._owner, check_runner)
         self._secret = cli_secret or os.urandom(32)
         tokens = cli_tokens or CliTokens(self._secret)
-        self.dialled = InboundClis(tokens, self._owner, self._adopt, self._said_at_root)
+        self.inbound = InboundClis(tokens, self._owner, self._adopt, self._said_at_root)
         self.programs = Programs(self._owner, check_program, self._adopt_program)
         self.program_ask_seconds: float | None = None
         """How long a question of a program's agent waits; None: without limit."""
         self._machines = machines or _AllMachines(
             self.runners,
-            self.dialled,
+            self.inbound,
             self.programs,
             run_env,
             self._sandbox_of,
@@ -197,7 +197,7 @@ class Hub:
             self.runners.claim = self._claim
             self.runners.is_journalled = self._is_journalled
             self.runners.requests.elsewhere = fleet.run_elsewhere
-            self.dialled.elsewhere = lambda uuid: session_with(journal, uuid, fleet.holds)
+            self.inbound.elsewhere = lambda uuid: session_with(journal, uuid, fleet.holds)
         self._sessions = LoadedSessions()
         sessions = (
             self._find,
@@ -206,7 +206,7 @@ class Hub:
         )
         self.calls = CallRecord(*sessions)
         changes = CallRecord(*sessions, record=CHANGES, name=CHANGES_NAME)
-        self.cli_access = CliAccess(self.dialled, self.session, self._find, changes.add_note)
+        self.cli_access = CliAccess(self.inbound, self.session, self._find, changes.add_note)
         self._live = Live()
         self._tasks: TaskGroup | None = None
         self._beginning: dict[str, int] = {}
@@ -252,7 +252,7 @@ class Hub:
                     tasks.start_soon(self.fleet.show)
                     if self.runners.local != LOCAL:  # its runner dials no other hub
                         await self._claim(self.runners.local)
-                self.dialled.run_in(tasks)
+                self.inbound.run_in(tasks)
                 self._tasks = tasks
                 yield
         finally:
@@ -279,7 +279,7 @@ class Hub:
                     continue
                 session = self._sessions.keep(self._make(view.session, view))
                 events = await session.events_to_fold()
-                if events <= left or view.machine == DIALLED:  # which CLI it is, the run tells
+                if events <= left or view.machine == INBOUND:  # which CLI it is, the run tells
                     left -= events
                     await session.restore()
                 else:
@@ -523,25 +523,25 @@ class Hub:
     async def _adopt(
         self, id_: str, back: bool, address: str | None, at_root: bool = False
     ) -> None:
-        """A CLI that the hub did not start has dialled: begin or continue a session with it.
+        """A CLI that the hub did not start has connected: begin or continue a session with it.
 
         One that was there before (`back`) and has no run any more was ended, and stays so. What it
         began is resumed by the runner at the same address, if there is one.
         """
-        session = await self._dialled_session(id_)
+        session = await self._inbound_session(id_)
         if back and session.known:
             return
-        machine = self.runners.at(address) or DIALLED
+        machine = self.runners.at(address) or INBOUND
         spec = SessionSpec(directory="/", machine=None if machine == LOCAL else machine)
         created = SessionCreated(spec=spec, by="cli")
-        starting = RunStarting(run=new_id(), machine=DIALLED, at_root=at_root)
+        starting = RunStarting(run=new_id(), machine=INBOUND, at_root=at_root)
         try:
             await handle(session, Adopt(created=created, starting=starting))
         except StaleFence as error:  # it has a process, at another hub
-            log.warning("a CLI dialled for session %s: %s", id_, error)
+            log.warning("a CLI connected for session %s: %s", id_, error)
 
-    async def _dialled_session(self, id_: str) -> Session:
-        """The session of a CLI or program that has dialled; with several hubs it is this hub's."""
+    async def _inbound_session(self, id_: str) -> Session:
+        """The session of a CLI or program that connected; with several hubs it is this hub's."""
         try:
             session = await self._find(id_)
         except NotFound:
@@ -561,7 +561,7 @@ class Hub:
 
         What it began can be resumed by the runner at the same address, if there is one.
         """
-        session = await self._dialled_session(hello.session)
+        session = await self._inbound_session(hello.session)
         if session.known:
             return session.view.run == hello.run
         machine = self.runners.at(address) or PROGRAM

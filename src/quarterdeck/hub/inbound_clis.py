@@ -8,7 +8,7 @@ wants to know.
 A CLI that comes back to `/` is given its session only if it proves which one it is. The first thing
 that it is told is a token of its session's own, which CLIs from 2.1.62 on use from then on, also
 for what they post. 2.1.37 keeps the token of `/`; it names the last message that it said, and gets
-the session whose CLI dialled `/` and said that message. A CLI that proves nothing gets a new
+the session whose CLI connected to `/` and said that message. A CLI that proves nothing gets a new
 session.
 """
 
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 OWN_PATH = "/v1/ws/"
 ROOT_EVENTS = "/events"
-"""Where a CLI that dialled `/` posts what it says, if it is told to post."""
+"""Where a CLI that connected to `/` posts what it says, if it is told to post."""
 PROBE_SECONDS = 0.6
 """Who looks for a hub opens a connection and closes it within half a second. A CLI says nothing
 before it is asked, either: it is taken for one when it has stayed for longer."""
@@ -65,10 +65,10 @@ TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - a variable's
 
 Adopt = Callable[[str, bool, str | None, bool], Awaitable[None]]
 """A CLI is there for a session; whether it had a link before; the address that it is from; and
-whether it dialled `/`."""
+whether it connected to `/`."""
 
 SaidAtRoot = Callable[[str, str, str], bool]
-"""Whether the CLI of a session's run dialled `/` and said the message with this uuid."""
+"""Whether the CLI of a session's run connected to `/` and said the message with this uuid."""
 
 
 MOST_NEW, NEW_SECONDS = 30, 60.0
@@ -76,7 +76,7 @@ MOST_NEW, NEW_SECONDS = 30, 60.0
 
 
 class _Port:
-    """A session's hold on a CLI that dialled."""
+    """A session's hold on a CLI that connected itself."""
 
     def __init__(self, run: str, session: str, said: int) -> None:
         self.run = run
@@ -86,7 +86,7 @@ class _Port:
         self.known = said > 0
         self.stopped = False
         self.root = False
-        """Whether it dialled `/` with the token of `/`, since this hub began."""
+        """Whether it connected to `/` with the token of `/`, since this hub began."""
         self.has_token = False
         """Whether it was seen to use its session's own token."""
         self.last: str | None = None
@@ -167,7 +167,7 @@ class InboundClis:
         self._sent_away: list[_Away] = []
         self._endpoint = CliEndpoint(self._door)
         self.elsewhere: Callable[[str], Awaitable[str | None]] | None = None
-        """With several hubs: the session whose CLI dialled `/` elsewhere, and said this message."""
+        """With several hubs: the session of another hub whose CLI said this message at `/`."""
         self._tasks: TaskGroup | None = None
 
     def change_secret(self, secret: bytes) -> None:
@@ -198,7 +198,7 @@ class InboundClis:
             self._serve(port)
 
     def attach(self, run: str, session: str, *, said: int) -> _Port:
-        """A run of a CLI that dialled, or will dial again: its port."""
+        """A run of a CLI that connected, or will connect again: its port."""
         port = self._ports[session] = _Port(run, session, said)
         if self._tasks is not None:
             self._serve(port)
@@ -222,7 +222,7 @@ class InboundClis:
         await self._endpoint(scope, receive, send)
 
     def _posted(self, scope: Scope) -> Scope:
-        """The events of a CLI that dialled `/` and sends them by POST.
+        """The events of a CLI that connected to `/` and sends them by POST.
 
         One that has not taken its own token yet says not which it is. There may be one such CLI at
         a time. Others are told that nobody knows them.
@@ -251,7 +251,7 @@ class InboundClis:
         )
 
     async def _placed(self, scope: Scope) -> Scope:
-        """Give a CLI that dialled `/` a session's own path; make the session if there is none."""
+        """Give a CLI at `/` a session's own path; make the session if there is none."""
         path = path_of(scope)
         back = _has_been_here(scope)
         at_root = path == "/"
@@ -314,7 +314,7 @@ class InboundClis:
         }
 
     def _back(self, scope: Scope) -> str | None:
-        """The session whose CLI dialled `/` before and comes back with the token of `/`.
+        """The session whose CLI connected to `/` before and comes back with the token of `/`.
 
         It names the last message that it wanted to send. If nobody heard that message, or if it
         names none, nothing says whose CLI it is.

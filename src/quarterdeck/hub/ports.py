@@ -1,4 +1,4 @@
-"""The connection to a CLI process: through a runner, or of a CLI that dialled the hub itself.
+"""The connection to a CLI process: through a runner, or of a CLI that connected to the hub itself.
 
 `RunPort` is what a session may do with its process; `RunOwner` is what the process does to its
 session. Everything is numbered on both ways, so that either side may be cut off, killed and
@@ -96,7 +96,7 @@ class RunOwner(Protocol):
         """Its program has answered a permission request. False: it is not open yet."""
 
     async def run_resumed(self, run: str, last: str | None) -> None:
-        """Its CLI dialled again. Lines may be lost: `last` is the last message that it sent."""
+        """Its CLI connected again. Lines may be lost: `last` is the last message that it sent."""
 
 
 class Machines(Protocol):

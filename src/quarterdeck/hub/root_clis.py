@@ -1,8 +1,8 @@
-"""CLIs that dialled `/` at another hub, took no token of their own, and come back to this one.
+"""CLIs that connected to `/` at another hub, took no token of their own, and come back to this one.
 
 Owns the search for their session in the journal. Such a CLI names the last message that it wanted
-to send, and nothing else. Among the sessions of CLIs that dialled `/` and have a run elsewhere, the
-one is looked for whose last lines have this message.
+to send, and nothing else. Among the sessions of CLIs that connected to `/` and have a run
+elsewhere, the one is looked for whose last lines have this message.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
 from quarterdeck.journal.base import Journal
 from quarterdeck.protocol.events import RunStarting, Said
-from quarterdeck.protocol.machines import DIALLED
+from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.session_view import SessionView
 
 LAST_EVENTS = 200
@@ -33,7 +33,7 @@ async def session_with(
     """The session of a CLI at `/` that said this message, and is not of this hub."""
     looked = 0
     async for view in _running(journal):
-        if view.machine != DIALLED or is_here(view):
+        if view.machine != INBOUND or is_here(view):
             continue
         looked += 1
         if looked > MOST_SESSIONS:

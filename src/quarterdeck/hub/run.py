@@ -72,7 +72,7 @@ class Run:
         return self.state.watch
 
     def said_at_root(self, uuid: str) -> bool:
-        """Whether its CLI dialled the hub at `/`, and said a message with this uuid."""
+        """Whether its CLI connected to the hub at `/`, and said a message with this uuid."""
         return self.state.at_root and self.state.peer.has_seen(uuid)
 
     # --- from the journal ------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class Run:
 
         Such a line changes nothing but the screen, and there are a hundred for each other one.
         """
-        if self.state.dialled or number <= self.said or not self.state.peer.turns.in_turn:
+        if self.state.inbound or number <= self.said or not self.state.peer.turns.in_turn:
             return None
         if (deltas := self._reader.read_piece(line)) is None:
             return None
@@ -110,7 +110,7 @@ class Run:
         peer = self.state.peer
         # 2.1.120 repeats all that it said when it dials again. A hub that was restarted does not
         # know the pieces; but no turn begins with one.
-        if self.state.dialled and not (
+        if self.state.inbound and not (
             peer.turns.busy and (not message.uuid or peer.remember(message.uuid))
         ):
             return None

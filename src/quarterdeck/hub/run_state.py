@@ -64,7 +64,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.holds import Holds
-from quarterdeck.protocol.machines import DIALLED, PROGRAM
+from quarterdeck.protocol.machines import INBOUND, PROGRAM
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
@@ -139,14 +139,14 @@ class RunState:
         """The prompts of other sessions that are recorded."""
         self.holds = Holds()
         """What the session's view says that holds; set from there on a restart."""
-        self.dialled = False
-        """Whether its CLI dialled the hub: it repeats what it said when it dials again."""
+        self.inbound = False
+        """Whether its CLI connected to the hub: it repeats what it said when it dials again."""
         self.program = False
         """Whether a program has started its CLI, and prompts it without the hub."""
         self.unknown_place = False
         """Whether the directory of its CLI is still unknown."""
         self.at_root = False
-        """Whether its CLI dialled the hub at `/`."""
+        """Whether its CLI connected to the hub at `/`."""
         self.stopped_at = 0
         """When the open turn was interrupted for a budget, in ms; 0: it was not."""
         self.sandbox: SandboxStarted | None = None
@@ -353,7 +353,7 @@ class RunState:
                 self.gate.started_with_bypass = skip
                 self.gate.wrote_before(event.written)
                 self.at_root = event.at_root
-                self.dialled = self.unknown_place = event.machine == DIALLED
+                self.inbound = self.unknown_place = event.machine == INBOUND
                 self.program = event.machine == PROGRAM
             case RunStarted(version=version, directory=directory):
                 known = Version.parse(version) if version else None
@@ -361,7 +361,7 @@ class RunState:
                 self.unknown_place = self.unknown_place and directory is None
             case LinkLost():
                 self.peer.link_lost()
-            case LinkFound(lost=lost) if self.dialled:
+            case LinkFound(lost=lost) if self.inbound:
                 self.peer.note_resumed()
                 self.watch.touch(at)
                 self.lost_turn.link_resumed(lost=lost, busy=self.peer.turns.busy)

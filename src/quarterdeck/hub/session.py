@@ -34,7 +34,7 @@ from quarterdeck.hub.waiters import Waiters
 from quarterdeck.journal.base import Journal, Snapshot
 from quarterdeck.journal.views import fold
 from quarterdeck.protocol.events import Event, RunEnded, RunStarting, Sent
-from quarterdeck.protocol.machines import DIALLED, UNMANAGED
+from quarterdeck.protocol.machines import INBOUND, UNMANAGED
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.stored import Stored
@@ -359,8 +359,8 @@ class Session:
         account = view.account
         acts = view.unsent or account.budgets or account.alarms or self.unheard or self.waiters
         waits = self._recorded or self.gap.unanswered(run.run)
-        # One that dialled is recognised by what it said.
-        if acts or waits or view.state is not SessionState.IDLE or view.machine == DIALLED:
+        # One that connected itself is recognised by what it said.
+        if acts or waits or view.state is not SessionState.IDLE or view.machine == INBOUND:
             return
         self.run = None
         self._stale = self._deferred = self._rests = True

@@ -210,7 +210,7 @@ class ProcessEvents:
     # --- its link ------------------------------------------------------------------------------
 
     def said_at_root(self, run: str, uuid: str) -> bool:
-        """Whether the CLI of this run dialled the hub at `/`, and said this message."""
+        """Whether the CLI of this run connected to the hub at `/`, and said this message."""
         mine = self.session.run
         return mine is not None and mine.run == run and mine.said_at_root(uuid)
 
@@ -248,5 +248,5 @@ class ProcessEvents:
         await handle(self.session, on.LinkBack(run=run))
 
     async def run_resumed(self, run: str, last: str | None) -> None:
-        """Its CLI dialled again, and messages may be lost."""
-        await handle(self.session, on.Redialled(run=run, last=last))
+        """Its CLI connected again, and messages may be lost."""
+        await handle(self.session, on.InboundReconnected(run=run, last=last))

@@ -108,7 +108,7 @@ class _State(Value):
     watch: Watch
     received: RecentIds = field(name="heard")
     peers: RecentIds
-    dialled: bool
+    inbound: bool = field(name="dialled")  # the name in snapshots that are stored already
     program: bool
     unknown_place: bool
     at_root: bool

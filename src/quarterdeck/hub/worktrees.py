@@ -32,7 +32,7 @@ from quarterdeck.protocol.machine_requests import (
     StoredFile,
     TreeAction,
 )
-from quarterdeck.protocol.machines import DIALLED, PROGRAM
+from quarterdeck.protocol.machines import INBOUND, PROGRAM
 from quarterdeck.protocol.projects import HERE, Project, merged, resolved, with_sandbox
 from quarterdeck.protocol.sandbox import SandboxSettings
 from quarterdeck.protocol.session_view import SessionView
@@ -217,7 +217,7 @@ def folder_of(view: SessionView) -> str:
 
 def machine_of(view: SessionView) -> str:
     """The machine of a session's runner. Raises `Conflict` if it has none."""
-    if view.machine == DIALLED or view.spec.machine == PROGRAM:
+    if view.machine == INBOUND or view.spec.machine == PROGRAM:
         raise Conflict(
             "no_machine", "its CLI connected to the hub itself: no runner is there to look"
         )

@@ -54,7 +54,7 @@ class _StartHead(msgspec.Struct, tag_field="t", tag="start"):
 class Hub:
     """The addresses of the hub, which of them is used, and whether it is connected.
 
-    Several addresses are those of several hubs. When one is lost the next one is dialled, and the
+    Several addresses are those of several hubs. When one is lost the next one is tried, and the
     runs dial where their machine is connected.
     """
 
@@ -83,7 +83,7 @@ class Hub:
 
     @property
     def url(self) -> str:
-        """The address that is dialled now."""
+        """The address that is tried now."""
         return self.urls[self._at]
 
     def greeted(self, hub: str) -> None:
@@ -95,7 +95,7 @@ class Hub:
         self.connected.set()
 
     def next_address(self) -> bool:
-        """Dial the next address from now on; whether all were dialled since the first one was."""
+        """Try the next address from now on; whether all were tried since the first one was."""
         self._at = (self._at + 1) % len(self.urls)
         return self._at == 0
 

@@ -69,7 +69,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """It becomes the name of a folder and part of a path."""
 
 NEXT_SECONDS = 0.3
-"""The longest pause before the next of several addresses is dialled."""
+"""The longest pause before the next of several addresses is tried."""
 _FINISHED = CodedText(code=TextCode.RUN_FINISHED)
 _REMEMBERED = 10_000
 """Ids of finished runs, so that a repeated `Start` does not start one again."""

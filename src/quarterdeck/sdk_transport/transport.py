@@ -198,7 +198,7 @@ class QuarterdeckTransport(Transport):
     async def _receive(self, link: Link) -> bytes | Dropped | Resumed | None:
         """The link's next item; None when the run is over on a link that does not end by itself.
 
-        A CLI that dialled does not see the end of its input, so it would never exit.
+        A CLI that connected itself does not see the end of its input, so it would never exit.
         """
         if not (link.resumable and self._input_ended and self._turn_over):
             return await link.receive()

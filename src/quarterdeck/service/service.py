@@ -291,7 +291,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             access,
             runner_endpoint=hub.runners,
             program_endpoint=hub.programs,
-            cli_endpoint=hub.dialled,
+            cli_endpoint=hub.inbound,
             static=built_web(),
             history_service=history,
             metrics=notifications.metrics.page,
@@ -433,7 +433,7 @@ async def _watch_cli_secret(home: Path, hub: Hub) -> None:
         await anyio.sleep(SECRET_SECONDS)
         with suppress(OSError):  # it is being replaced
             if (changed := file.stat().st_mtime_ns) != known:
-                hub.dialled.change_secret(cli_secret(home))
+                hub.inbound.change_secret(cli_secret(home))
                 known = changed
             await hub.cli_access.reload()
 

@@ -16,7 +16,7 @@ from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.relay_access import RelayRules
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.machines import DIALLED
+from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.views import Piece
 from support.bounds import SECONDS
@@ -677,7 +677,7 @@ async def test_initialize_is_answered_with_what_the_cli_told_the_hub(relay: Rela
 
 
 async def test_a_prompt_of_another_is_told_where_the_cli_does_not_repeat_it(relay: Relay) -> None:
-    cli = await start(relay.deck, machine=DIALLED)
+    cli = await start(relay.deck, machine=INBOUND)
     await cli.say("system", subtype="init")
     async with relay.frontend() as front:
         line: Json = {"type": "user", "message": {"role": "user", "content": "hi"}, "uuid": "u1"}

@@ -37,7 +37,7 @@ from quarterdeck.journal.views import fold
 from quarterdeck.policy.decide import Behavior, Verdict
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.machines import DIALLED
+from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.protocol.stored import Stored
@@ -462,7 +462,7 @@ def test_a_session_that_dialled_does_not_begin_afresh_by_itself() -> None:
     machine = busy()
     assert machine.run is not None
     machine.take(*answer_fresh(machine))
-    spec = replace(SPEC, machine=DIALLED)
+    spec = replace(SPEC, machine=INBOUND)
     machine.run.evolve(ev.SpecChanged(spec=spec, by="cli"), NOW)
     events, _ = machine.decide(*end(machine))
     assert kinds(events)[-2:] == ["RunEnded", "Noted"]

@@ -10,7 +10,7 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.hub import inbound_clis as dialled
+from quarterdeck.hub import inbound_clis
 from quarterdeck.hub.cli_tokens import cli_token
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.session_process import ProcessEvents
@@ -76,11 +76,11 @@ class FullJournal(MemoryJournal):
 async def test_what_a_cli_that_dialled_said_is_journalled_when_there_is_room_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dialled, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(inbound_clis, "RETRY_SECONDS", 0.01)
     journal = FullJournal()
     hub = Hub(journal, lambda token: None, cli_secret=SECRET)
     bearer = {"Authorization": f"Bearer {cli_token(SECRET, '/')}"}
-    async with hub.running(), serve_endpoint(hub.dialled) as port:
+    async with hub.running(), serve_endpoint(hub.inbound) as port:
         url = f"ws://127.0.0.1:{port}/"
         async with connect(url, additional_headers=bearer, proxy=None) as cli:
             with anyio.fail_after(SECONDS):

@@ -51,7 +51,7 @@ SHARED_PATHS = "/shared/"
 """What a read-only link to one session can read. Nothing below `/api` takes its secret."""
 PROGRAM_PATH = "/program"
 _OF_CLIS = {("/", "websocket"), ("/events", "http")}
-"""Where a CLI that dialled `/` talks: the second is for one that posts what it says."""
+"""Where a CLI that connected to `/` talks: the second is for one that posts what it says."""
 
 
 class Gate:

@@ -34,7 +34,7 @@ from quarterdeck.protocol.events import (
     SessionCreated,
     SessionDeleted,
 )
-from quarterdeck.protocol.machines import DIALLED
+from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import Stored
 from quarterdeck.protocol.views import AskView
@@ -93,7 +93,7 @@ class SessionLines:
         self.running = False
         self.open: dict[str, AskOpened] = {}
         """The questions that were told and are open."""
-        self.dialled = False
+        self.inbound = False
         self.parent: str | None = None
         self._reported_connected = False
         self._echoes: dict[str, None] = {}
@@ -110,7 +110,7 @@ class SessionLines:
         self.run = self.run or view.run
         self.running = self.run is not None and self.run == view.run
         if self.running:
-            self.dialled = view.machine == DIALLED
+            self.inbound = view.machine == INBOUND
         # What is open was told, and must be withdrawn when it is settled.
         self.open |= {ask.opened.ask: ask.opened for ask in open_asks}
 
@@ -129,7 +129,7 @@ class SessionLines:
                 self._count(event.run, event.number)
             case Recalled(line=line):
                 yield from self._said(line)
-            case Sent(line=line) if self.dialled:
+            case Sent(line=line) if self.inbound:
                 yield from self._echo(bytes(line))
             case AskOpened() if not late or event.ask in joined.asks:
                 self.open[event.ask] = event
@@ -151,7 +151,7 @@ class SessionLines:
                 self.parent = parent
             case RunStarting(run=run, machine=machine):
                 self.run, self.said, self.running = run, 0, True
-                self.dialled = machine == DIALLED
+                self.inbound = machine == INBOUND
                 self._reported_connected = False
             case RunStarted(run=run) if not self._reported_connected:
                 self._reported_connected = True

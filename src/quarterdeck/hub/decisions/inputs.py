@@ -110,8 +110,8 @@ class LinkBack(Value):
     run: str
 
 
-class Redialled(Value):
-    """The CLI dialled again, and messages may be lost; `last` is the last one that it sent."""
+class InboundReconnected(Value):
+    """The CLI connected again, and messages may be lost; `last` is the last one that it sent."""
 
     run: str
     last: str | None
@@ -355,7 +355,7 @@ ProcessInput = (
     | EarlierRead
     | LinkBroken
     | LinkBack
-    | Redialled
+    | InboundReconnected
     | StartFailed
 )
 ClockInput = Tick | NotGreeted

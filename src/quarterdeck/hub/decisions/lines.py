@@ -98,7 +98,7 @@ def decide_line(state: State, said: Line, facts: LineFacts) -> Decision[LineResu
         return NO_RESULT
     line, flaw, message = said.read
     uuid = getattr(message, "uuid", None)
-    if run.dialled and uuid and run.peer.has_seen(uuid):
+    if run.inbound and uuid and run.peer.has_seen(uuid):
         return NO_RESULT  # 2.1.120 repeats all that it said when it dials again
     report = yield Known(kept(run.run, said.number, line, message, flaw), message)
     assert report is not None

@@ -25,11 +25,11 @@ from quarterdeck.hub.decisions.inputs import (
     EarlierRead,
     Ended,
     EndFacts,
+    InboundReconnected,
     LinkBack,
     LinkBroken,
     Move,
     NotGreeted,
-    Redialled,
     SendNext,
     Started,
     StartFailed,
@@ -195,8 +195,10 @@ def _link_found(run: RunState, at: int, *, journalled_lost: bool) -> Steps:
     yield from status_changes(run, at)
 
 
-def decide_redialled(state: State, again: Redialled, facts: Facts) -> Decision[Done]:
-    """The CLI has dialled again: ask it for what it still wants to know."""
+def decide_inbound_reconnect(
+    state: State, again: InboundReconnected, facts: Facts
+) -> Decision[Done]:
+    """The CLI has connected again: ask it for what it still wants to know."""
     run = state.run_of(again.run)
     if run is None:
         return NOTHING

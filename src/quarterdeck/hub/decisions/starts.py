@@ -8,7 +8,7 @@ from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.decisions.base import NOTHING, Decision, Done, Facts, State, Steps
 from quarterdeck.hub.decisions.inputs import Adopt, Create, StartFacts
 from quarterdeck.protocol.events import Event, RunStarting, SpecChanged, Switched
-from quarterdeck.protocol.machines import DIALLED, PROGRAM
+from quarterdeck.protocol.machines import INBOUND, PROGRAM
 from quarterdeck.protocol.modes import resumed_spec
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Origin, SessionSpec
@@ -22,7 +22,7 @@ def check_machine(spec: SessionSpec, session: str) -> None:
             f"the agent of {session} belonged to a program on a machine that has no runner here:"
             " start the program again, or start a runner there before it connects",
         )
-    if spec.machine == DIALLED:
+    if spec.machine == INBOUND:
         raise Conflict(
             "dial_again",
             f"the CLI of {session} connected from a machine that has no runner here: have it"

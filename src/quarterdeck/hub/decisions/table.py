@@ -124,7 +124,9 @@ PROCESS: dict[type[object], Transition] = {
     on.Acted: Transition(process.decide_acted, (ev.ProgramActed,)),
     on.LinkBroken: Transition(process.decide_link_broken, (ev.LinkLost, *_STATUS)),
     on.LinkBack: Transition(process.decide_link_back, (ev.LinkFound, *_STATUS)),
-    on.Redialled: Transition(process.decide_redialled, (ev.LinkFound, ev.Sent, *_STATUS)),
+    on.InboundReconnected: Transition(
+        process.decide_inbound_reconnect, (ev.LinkFound, ev.Sent, *_STATUS)
+    ),
     on.Ended: Transition(process.decide_ended, _ENDED),
     on.TranscriptRead: Transition(
         process.decide_transcript,

@@ -109,7 +109,7 @@ class CliEndpoint:
         await send({"type": "websocket.accept"})
         connection = _AsgiConnection(send)
         await _wait_for_old_connection(link)
-        if link.over:  # perhaps only now, while it dialled
+        if link.over:  # perhaps only now, while it connected
             await connection.end(CLOSED, "the session is over")
             return
         replaced = link.attach(connection, header(scope, b"x-last-request-id"))

@@ -179,7 +179,7 @@ class DialLink(OutboxLink):
         except (OSError, InvalidHandshake, EOFError) as error:
             self._report_failure(f"{type(error).__name__}: {error}", budget)
         else:
-            if self._is_over():  # closed while we dialled
+            if self._is_over():  # closed while we connected
                 await socket.close()
                 return
             self._socket = socket

@@ -7,6 +7,7 @@ import type { Session } from "../../api/types";
 type Entries = components["schemas"]["Entries"];
 
 /** Machines on which nobody can look. */
+// As `protocol/machines.py`, with the values that journals have.
 const UNMANAGED: ReadonlySet<string> = new Set(["dialled", "program"]);
 /** In ms: calls that follow each other quickly are looked at once. */
 const PAUSE = 500;

@@ -16,6 +16,7 @@ from quarterdeck.domain.errors import (
 from quarterdeck.journal.base import Journal, Lease, Owner, SharedChanges
 from quarterdeck.journal.shared_records import LARGEST_VALUE
 from quarterdeck.protocol.events import RunEnded, RunStarting, SessionDeleted
+from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.stored import Stored
 from quarterdeck.testing.contracts.journal.support import (
     SECONDS,
@@ -142,11 +143,11 @@ class ConditionContract(Contract):
             assert await journal.summary("a") is None
             await journal.append("a", begin, claim="hub2")
             await journal.append("b", begin)  # a hub that is alone gives no condition
-            await journal.append("c", [created(), starting("dialled")], claim="hub1")
+            await journal.append("c", [created(), starting(INBOUND)], claim="hub1")
 
     async def test_a_session_whose_cli_came_by_itself_is_taken_over_with_its_run(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [created(), starting("dialled")], claim="hub1")
+            await journal.append("a", [created(), starting(INBOUND)], claim="hub1")
             fence = await journal.fence("a")
             await refused(journal.append("a", [note("x")], claim="hub2"), StaleFence)
             assert await journal.take_over("a", "hub2") > fence
