@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.program.arguments import (
@@ -11,6 +15,7 @@ from quarterdeck.program.arguments import (
     speaks_stream_json,
     with_settings,
 )
+from support.examples import examples
 
 SDK = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
 ADDED = (
@@ -102,8 +107,8 @@ def test_the_hub_needs_reports_of_the_state_and_the_program_gets_them_if_it_want
         (["--x", "--", "--settings", "a"], ["--settings=NEW", "--x", "--", "--settings", "a"]),
         (["--settings", "a.json", "--x"], ["--settings", "NEW", "--x"]),
         (['--settings={"a":"="}', "--x"], ["--settings=NEW", "--x"]),
-        (["--settings", "a", "--settings=b"], ["--settings", "a", "--settings=NEW"]),
-        (["--settings=b", "--settings", "a"], ["--settings=b", "--settings", "NEW"]),
+        (["--settings", "a", "--settings=a"], ["--settings", "NEW", "--settings=NEW"]),
+        (["--settings=a", "--settings", "a"], ["--settings=NEW", "--settings", "NEW"]),
         (["--settings", "--settings=odd"], ["--settings", "NEW"]),
         (["--settings", ""], ["--settings", "NEW"]),
         (["--resume", "--settings", "a"], ["--resume", "--settings", "NEW"]),
@@ -118,10 +123,17 @@ def test_the_settings_that_count_are_replaced_and_nothing_else(
     assert with_settings(before, "NEW") == tuple(after)
 
 
-def test_the_last_settings_are_the_ones_that_the_program_gave() -> None:
-    given = command_line([*SDK, "--settings", "a", "--settings=b", "--managed-settings", "{}"], {})
-    assert (given.given.settings, given.given.managed_settings) == ("b", "{}")
+def test_the_settings_that_the_program_gave_are_known() -> None:
+    given = command_line([*SDK, "--settings", "a", "--settings=a", "--managed-settings", "{}"], {})
+    assert (given.given.settings, given.given.managed_settings) == ("a", "{}")
     assert command_line(SDK, {}).given.settings is None
+
+
+@pytest.mark.parametrize("name", ["--settings", "--managed-settings"])
+def test_of_several_settings_nobody_knows_which_ones_hold(name: str) -> None:
+    """2.1.120 takes the first ones, and 2.1.325 the last ones (tried)."""
+    with pytest.raises(UsageError, match="which one of several"):
+        command_line([*SDK, name, "{}", f'{name}={{"env":{{}}}}'], {})
 
 
 @pytest.mark.parametrize(
@@ -133,10 +145,139 @@ def test_a_program_does_not_switch_hooks_off(argv: list[str], env: dict[str, str
         command_line([*SDK, *argv], env)
 
 
-def test_what_only_looks_as_if_hooks_were_off_is_passed_on() -> None:
-    words = ["--settings", "--bare", "--", "--bare"]
-    line = command_line([*SDK, *words], {"CLAUDE_CODE_SIMPLE": "0"})
-    assert line.argv[-4:] == tuple(words)
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--append-system-prompt", "--model", "--bare"],
+        ["--append-system-prompt", "--", "--bare"],
+        ["--append-system-prompt", "--bare"],
+        ["--", "--bare"],
+        ["--settings", "--bare"],
+        ["-pn", "--bare"],
+    ],
+)
+def test_hooks_are_not_switched_off_in_any_place(argv: list[str]) -> None:
+    """Tried: with the first three both versions call no hooks, and 2.1.120 not with the fourth."""
+    with pytest.raises(UsageError, match="the hub's rules would not hold"):
+        command_line([*SDK, *argv], {})
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--append-system-prompt", "--model", "--permission-prompt-tool", "mcp__x"],
+        ["--append-system-prompt", "--permission-prompt-tool", "stdio"],
+        ["--append-system-prompt", "--settings", "{}"],
+        ["--append-system-prompt", "--", "--settings", "{}"],
+        ["--allowedTools", "--settings", "{}"],
+        ["--of-tomorrow", "--settings", "{}"],
+        ["-pn", "--settings", "{}"],
+        ["--", "--settings", "{}"],
+        ["--append-system-prompt", "--"],
+        ["--cloud"],
+        ["--append-system-prompt", "--bg"],
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_refused(argv: list[str]) -> None:
+    with pytest.raises(UsageError):
+        command_line([*SDK, *argv], {})
+
+
+def test_values_that_look_like_other_options_are_no_options() -> None:
+    words = ["--append-system-prompt", "--model", "--resume", "--verbose", "--name", "-r"]
+    given = command_line([*SDK, *words, "--model", "opus"], {}).given
+    assert (given.model, given.resume) == ("opus", "")
+    line = command_line([*SDK, "--of-tomorrow", "--model", "opus"], {"CLAUDE_CODE_SIMPLE": "0"})
+    assert line.given.model == "opus"
+
+
+# --- all readers ---------------------------------------------------------------------------------
+
+NEEDS, MAY, ALONE = "needs", "may", "alone"
+CLI = {
+    "--append-system-prompt": NEEDS, "--system-prompt": NEEDS, "--allowedTools": NEEDS,
+    "--tools": NEEDS, "--add-dir": NEEDS, "--mcp-config": NEEDS, "--model": NEEDS, "-n": NEEDS,
+    "--settings": NEEDS, "--managed-settings": NEEDS, "--permission-prompt-tool": NEEDS,
+    "--sdk-url": NEEDS, "--max-turns": NEEDS, "--debug-file": NEEDS, "--json-schema": NEEDS,
+    "--input-format": NEEDS, "--output-format": NEEDS, "--plan-mode-instructions": NEEDS,
+    "--workload": NEEDS, "--resume": MAY, "-r": MAY, "--debug": MAY, "--worktree": MAY,
+    "--verbose": ALONE, "--print": ALONE, "-p": ALONE, "--bare": ALONE, "--continue": ALONE,
+    "--replay-user-messages": ALONE, "--include-partial-messages": ALONE, "--safe-mode": ALONE,
+}  # fmt: skip
+"""Options of the CLI and whether they take a value, as it declares them."""
+OTHERS = ("", "--", "-", "x", "stdio", "mcp__x", "{}", "-pn", "-px", "--bare=1", "--settings={}")
+
+
+def commander(argv: Sequence[str]) -> list[tuple[str, str]]:
+    """The options that Commander finds, with their values. Raises `IndexError` for a missing one,
+    and `KeyError` for one that it does not know.
+    """
+    words, found = list(argv), list[tuple[str, str]]()
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            continue
+        name, equals, value = word.partition("=")
+        if word in CLI:
+            takes = CLI[word] == NEEDS or (
+                CLI[word] == MAY and bool(words) and not (words[0][:1] == "-" and words[0] != "-")
+            )
+            found.append((word, words.pop(0) if takes else ""))
+        elif not word.startswith("--"):  # several short ones in one word
+            takes = CLI[word[:2]] == NEEDS
+            found.append((word[:2], word[2:] if takes else ""))
+            if not takes:
+                words.insert(0, f"-{word[2:]}")
+        elif equals and CLI[name] != ALONE:
+            found.append((name, value))
+        else:
+            raise KeyError(word)
+    return found
+
+
+def eager(argv: Sequence[str], name: str, skipped: Sequence[str]) -> list[str]:
+    """The values that versions find which look for an option by themselves."""
+    found, rest = list[str](), iter(range(len(argv)))
+    for place in rest:
+        if argv[place].startswith(f"{name}="):
+            found.append(argv[place].partition("=")[2])
+        elif argv[place] == name and place + 1 < len(argv):
+            found.append(argv[next(rest)])
+        elif argv[place] in skipped:
+            next(rest, None)
+    return found
+
+
+@given(st.lists(st.sampled_from([*CLI, *OTHERS]), max_size=8))
+@settings(max_examples=examples(600))
+def test_no_reader_finds_an_option_that_the_hub_refuses(words: list[str]) -> None:
+    try:
+        line = command_line([*SDK, *words], {})
+    except UsageError:
+        return
+    argv = with_settings(line.argv, "GUARDED")
+    assert "--bare" not in argv
+    try:
+        found = commander(argv)
+    except (KeyError, IndexError):
+        return  # the CLI says what is wrong, and ends
+    names = [name for name, _ in found]
+    assert "--sdk-url" not in names
+    assert {value for name, value in found if name == "--permission-prompt-tool"} == {"stdio"}
+    # Which of several settings counts differs: all are guarded, for all.
+    assert {value for name, value in found if name == "--settings"} == {"GUARDED"}
+    before_end = argv[: argv.index("--")] if "--" in argv else argv
+    for seen in (
+        eager(argv, "--settings", ()),  # 2.1.37
+        eager(before_end, "--settings", ("--managed-settings",)),  # 2.1.120
+        eager(before_end, "--settings", [name for name in CLI if CLI[name] == NEEDS]),  # 2.1.325
+    ):
+        assert set(seen) == {"GUARDED"}
+    managed = {value for name, value in found if name == "--managed-settings"}
+    assert set(eager(argv, "--managed-settings", ())) == managed
+    assert managed <= {line.given.managed_settings}
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
 """The command line that a program gives to the CLI: what it asks for, and what the hub needs more.
 
-Pure. It knows the few flags that change what the CLI says or whom it asks; all others are passed on
-as they are.
+Pure. `options` reads the words. Options that do not concern the hub are passed on as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from quarterdeck.claude.forced_settings import SIMPLE, is_simple
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.program.options import END, Flag, read_words
 from quarterdeck.runtime.agent_process import MARKS
 
 STREAM = "stream-json"
@@ -28,18 +28,31 @@ _REPLAY = "--replay-user-messages"
 _PARTIAL = "--include-partial-messages"
 _SKIP = "--dangerously-skip-permissions"
 _MAY_SKIP = "--allow-dangerously-skip-permissions"
+_MODES = ("--permission-mode", "--inherit-permission-mode")
 _BARE = "--bare"
-_DIAL = "--sdk-url"
 _SETTINGS, _MANAGED = "--settings", "--managed-settings"
-_RESUME = "--resume"
-_VALUES = (
-    "--input-format", "--output-format", _PROMPT_TOOL, "--permission-mode", "--model", _RESUME,
-    _SETTINGS, _MANAGED, _DIAL,
-)  # fmt: skip
-_OPTIONAL = (_RESUME,)
-"""Flags whose value may be missing: what looks like a flag is not taken for it."""
-_ALONE = (_REPLAY, _PARTIAL, _SKIP, _MAY_SKIP, _BARE)
 _PRINT = ("-p", "--print")
+
+_NEVER = {
+    _BARE: "with it the CLI calls no hooks, and the hub's rules would not hold",
+    "--sdk-url": "the hub would not hear the CLI; it is for programs without one",
+    "--managed-settings-in-initialize": "the hub needs to see the settings; use --managed-settings",
+    "--await-claim": "the hub needs to know the session from the start",
+    **dict.fromkeys(
+        (
+            "--attach-serve", "--background", "--bg", "--cloud", "--desktop", "--handle-uri",
+            "--remote", "--routine", "--session-tunnel", "--teleport", "--tmux",
+        ),
+        "the agent would run where the hub does not hear it",
+    ),
+}  # fmt: skip
+"""Words that a command line may not have, in no place, and why not.
+
+The CLI finds some of them wherever they are: 2.1.120 takes `--bare` for an option also as the value
+of another option, and after `--` (tried)."""
+_IN_PLACE = (_SETTINGS, _MANAGED, _PROMPT_TOOL)
+"""Options that may only be where every reader takes them for options. Up to 2.1.120 the CLI looks
+for settings by itself, with its own idea of which options take a value."""
 
 
 class Given(Value):
@@ -72,59 +85,48 @@ class CommandLine(Value):
 
 def speaks_stream_json(argv: Sequence[str]) -> bool:
     """Whether the program and the CLI exchange messages. Else there is nothing to take part in."""
-    values, _ = _scan(argv)
-    return values.get("--input-format") == values.get("--output-format") == STREAM
+    flags = read_words(argv).flags
+    return _last(flags, "--input-format") == _last(flags, "--output-format") == STREAM
 
 
 def prints_only(argv: Sequence[str]) -> bool:
     """Whether this command line runs an agent that only prints."""
-    words = list(argv)
-    flags = words[: words.index("--")] if "--" in words else words
-    return not speaks_stream_json(argv) and any(each in _PRINT for each in flags)
+    names = {flag.name for flag in read_words(argv).flags}
+    return not speaks_stream_json(argv) and not names.isdisjoint(_PRINT)
 
 
 def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine:
     """The command line and the environment for the real CLI.
 
     Raises `UsageError` if the program has another tool answer permission requests, or switches the
-    hooks off: the hub would not get its calls.
+    hooks off: the hub would not hear of its calls. Also if that cannot be told, because versions of
+    the CLI read the words in different ways.
     """
-    values, alone = _scan(argv)
-    tool = values.get(_PROMPT_TOOL)
-    if tool not in (None, STDIO):
-        raise UsageError(
-            f"{_PROMPT_TOOL} {tool}: the hub answers permission requests; remove this option, or"
-            " answer them in the program (can_use_tool)"
-        )
-    if _BARE in alone:
-        raise UsageError(
-            f"{_BARE}: with it the CLI calls no hooks, and the hub's rules would not hold"
-        )
-    if _DIAL in values:
-        raise UsageError(
-            f"{_DIAL}: the hub would not get the CLI's messages; it is for programs without one"
-        )
+    words = read_words(argv)
+    _check(argv, words.flags, words.end, words.doubtful)
     if is_simple(environ):
         raise UsageError(
             f"{SIMPLE}: with this variable the CLI calls no hooks, and the hub's rules would not"
             " hold"
         )
+    flags = words.flags
+    names = {flag.name for flag in flags}
+    modes = [_last(flags, name) for name in _MODES]
     given = Given(
-        replay=_REPLAY in alone,
-        partial=_PARTIAL in alone,
-        callback=tool == STDIO,
+        replay=_REPLAY in names,
+        partial=_PARTIAL in names,
+        callback=_PROMPT_TOOL in names,
         states=_is_on(environ, EMIT_STATES) or _is_on(environ, READ_STATES),
-        mode=values.get("--permission-mode"),
-        skip_permissions=bool(alone & {_SKIP, _MAY_SKIP})
-        or values.get("--permission-mode") == BYPASS,
-        model=values.get("--model"),
-        resume=values.get(_RESUME),
-        settings=values.get(_SETTINGS),
-        managed_settings=values.get(_MANAGED),
+        mode=modes[0],
+        skip_permissions=bool(names & {_SKIP, _MAY_SKIP}) or BYPASS in modes,
+        model=_last(flags, "--model"),
+        resume=_last(flags, "--resume"),
+        settings=_last(flags, _SETTINGS),
+        managed_settings=_last(flags, _MANAGED),
     )
     # In front: an option of the program that takes many values would swallow what follows it.
     added = [
-        *((_PROMPT_TOOL, STDIO) if tool is None else ()),
+        *(() if given.callback else (_PROMPT_TOOL, STDIO)),
         *(() if given.replay else (_REPLAY,)),
         *(() if given.partial else (_PARTIAL,)),
     ]
@@ -135,16 +137,19 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
 
 
 def with_settings(argv: Sequence[str], settings: str) -> tuple[str, ...]:
-    """The same arguments with these settings in place of the last ones, which are those that the
-    CLI uses; where there are none, in front. Nothing else is changed.
+    """The same arguments with these settings in place of those that are given; where there are
+    none, in front. Nothing else is changed.
     """
     words = list(argv)
-    found = [(place, value) for place, name, value in _flags(words) if name == _SETTINGS]
-    place, value = found[-1] if found else (len(words), "")
-    if place == len(words):  # if its value is missing, the CLI says so
-        return (f"{_SETTINGS}={settings}", *words)
-    words[place] = settings if words[place] == value else f"{_SETTINGS}={settings}"
-    return tuple(words)
+    found = [flag for flag in read_words(words).flags if flag.name == _SETTINGS]
+    for flag in found:
+        if flag.at == flag.place:
+            words[flag.place] = f"{_SETTINGS}={settings}"
+        elif flag.at < len(words):  # if its value is missing, the CLI says so
+            words[flag.at] = settings
+    if any(flag.at < len(words) for flag in found):
+        return tuple(words)
+    return (f"{_SETTINGS}={settings}", *words)
 
 
 def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -160,29 +165,30 @@ def _is_on(environ: Mapping[str, str], name: str) -> bool:
     return environ.get(name, "").lower() in {"1", "true", "yes", "on"}
 
 
-def _scan(argv: Sequence[str]) -> tuple[dict[str, str], set[str]]:
-    """The flags that matter here: those with a value, where the last one counts, and the others."""
-    found = list(_flags(argv))
-    values = {name: value for _, name, value in found if name in _VALUES}
-    return values, {name for _, name, _ in found if name in _ALONE}
+def _last(flags: Sequence[Flag], name: str) -> str | None:
+    """The value of an option: the last one counts."""
+    return next((flag.value for flag in reversed(flags) if flag.name == name), None)
 
 
-def _flags(argv: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """The flags that matter here: where the value is (beyond the end: it is missing), name, value.
-
-    A flag without a value is where it is itself.
-    """
-    rest = iter(range(len(argv)))
-    for place in rest:
-        argument = argv[place]
-        if argument == "--":
-            return
-        name, equals, value = argument.partition("=")
-        following = argv[place + 1] if place + 1 < len(argv) else ""
-        if argument in _ALONE or (name in _VALUES and equals):
-            yield place, name, value
-        elif name in _OPTIONAL and following.startswith("-"):
-            yield place, name, ""
-        elif name in _VALUES:
-            next(rest, None)
-            yield place + 1, name, following
+def _check(argv: Sequence[str], flags: Sequence[Flag], end: int, doubtful: frozenset[int]) -> None:
+    """Raise `UsageError` for what the hub cannot accept, wherever it is."""
+    certain = {flag.place for flag in flags} - doubtful
+    names = [word.partition("=")[0] for word in argv]
+    for name in names:
+        if name in _NEVER:
+            raise UsageError(f"{name}: {_NEVER[name]}")
+    for place, (name, word) in enumerate(zip(names, argv, strict=True)):
+        if (name in _IN_PLACE and place not in certain) or (word == END and place < end):
+            raise UsageError(
+                f"{word}: versions of the CLI differ in whether this is an option or the value of"
+                " the option before it; write that one as --option=value"
+            )
+    for flag in flags:
+        if flag.name == _PROMPT_TOOL and flag.value != STDIO:
+            raise UsageError(
+                f"{_PROMPT_TOOL} {flag.value}: the hub answers permission requests; remove this"
+                " option, or answer them in the program (can_use_tool)"
+            )
+    for name in (_SETTINGS, _MANAGED):
+        if len({flag.value for flag in flags if flag.name == name}) > 1:
+            raise UsageError(f"{name}: versions of the CLI differ in which one of several they use")
