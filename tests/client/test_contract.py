@@ -25,6 +25,7 @@ from quarterdeck.journal import SqliteJournal  # noqa: E402
 from quarterdeck.journal.base import Follower  # noqa: E402
 from quarterdeck.journal.views import fold_all  # noqa: E402
 from quarterdeck.protocol import commands as cmd  # noqa: E402
+from quarterdeck.protocol.audit import AuditKind, AuditPage  # noqa: E402
 from quarterdeck.protocol.session_view import SessionView  # noqa: E402
 from quarterdeck.protocol.shapes import SessionPage  # noqa: E402
 from quarterdeck.protocol.stored import RawEvents, Stored  # noqa: E402
@@ -159,6 +160,19 @@ class OverClient:
     ) -> list[Stored]:
         page = await self.client.call(calls.audit(session, after, before))
         return [stored_of(shape) for shape in page.events[:limit]]
+
+    async def audit_page(
+        self,
+        kind: AuditKind,
+        *,
+        before: int,
+        after: int = 0,
+        session: str | None = None,
+        limit: int = 1000,
+    ) -> AuditPage:
+        del limit
+        page = await self.client.call(calls.audit(session, after, before, kind))
+        return AuditPage(entries=tuple(map(stored_of, page.events)), next=page.next)
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

@@ -26,6 +26,7 @@ from quarterdeck.journal.base import Follower
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
@@ -258,6 +259,19 @@ class SmallDeck:
         limit: int = 1000,
     ) -> list[Stored]:
         return await self.journal.audit(session=session, after=after, before=before, limit=limit)
+
+    async def audit_page(
+        self,
+        kind: AuditKind,
+        *,
+        before: int,
+        after: int = 0,
+        session: str | None = None,
+        limit: int = 1000,
+    ) -> AuditPage:
+        return await self.journal.audit_page(
+            kind, session=session, after=after, before=before, limit=limit
+        )
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

@@ -252,9 +252,17 @@ def asks(session: str | None = None, *, ended: bool = False) -> Call[AskList]:
     return get("/api/asks", AskList, {"session": session, "ended": "true" if ended else None})
 
 
-def audit(session: str | None = None, after: int = 0, before: int | None = None) -> Call[EventPage]:
-    """A page of the audit log, oldest first; with `before` (0: the end) the newest first."""
-    query = {"session": session, "after": after, "before": before, "limit": PAGE}
+def audit(
+    session: str | None = None,
+    after: int = 0,
+    before: int | None = None,
+    kind: str | None = None,
+) -> Call[EventPage]:
+    """A page of the audit log, oldest first; with `before` (0: the end) the newest first.
+
+    Entries of one `kind` (see `AuditKind`) are always the newest first.
+    """
+    query = {"session": session, "after": after, "before": before, "limit": PAGE, "kind": kind}
     return get("/api/audit", EventPage, query)
 
 

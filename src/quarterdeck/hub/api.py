@@ -44,6 +44,7 @@ from quarterdeck.policy.replay import Replay as Replay
 from quarterdeck.policy.specifiers import Behavior as Behavior
 from quarterdeck.policy.suggest import LEAST as LEAST
 from quarterdeck.policy.suggest import Suggestion as Suggestion
+from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import Stored
@@ -115,6 +116,17 @@ class HubApi(Protocol):
 
         With `before` the entries before that position, the newest first.
         """
+
+    async def audit_page(
+        self,
+        kind: AuditKind,
+        *,
+        before: int,
+        after: int = 0,
+        session: str | None = None,
+        limit: int = 1000,
+    ) -> AuditPage:
+        """Entries of one kind in the audit log, the newest first; a page may be empty."""
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

@@ -71,6 +71,7 @@ from quarterdeck.hub.worktrees import Worktrees, folder_of
 from quarterdeck.journal.base import Follower, Journal, Owner
 from quarterdeck.journal.leases import lease_for
 from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import Event, PromptQueued, RunStarting, SessionCreated
 from quarterdeck.protocol.machines import INBOUND, LOCAL, PROGRAM, UNMANAGED
@@ -727,6 +728,20 @@ class Hub:
     ) -> list[Stored]:
         """Who or what let each call pass, or did not."""
         return await self._journal.audit(session=session, after=after, before=before, limit=limit)
+
+    async def audit_page(
+        self,
+        kind: AuditKind,
+        *,
+        before: int,
+        after: int = 0,
+        session: str | None = None,
+        limit: int = 1000,
+    ) -> AuditPage:
+        """Entries of one kind in the audit log."""
+        return await self._journal.audit_page(
+            kind, session=session, after=after, before=before, limit=limit
+        )
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

@@ -21,6 +21,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.ownership import HubPlace, Lease, Owner, SharedChanges, SharedValue
 from quarterdeck.protocol.events import Event
+from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import RawEvents, Stored
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
@@ -209,6 +210,21 @@ class Overview(Protocol):
         With `before`: the entries between the two positions, the newest first.
         """
 
+
+    async def audit_page(
+        self,
+        kind: AuditKind,
+        *,
+        before: int,
+        after: int = 0,
+        limit: int = PAGE_EVENTS,
+        session: str | None = None,
+    ) -> AuditPage:
+        """Entries of one kind between the two positions, the newest first.
+
+        It reads a bounded number of entries (`audit_pages.SEARCHED`), so a page may be empty
+        before the end of the log.
+        """
 
 class Usage(Protocol):
     """The usage of all sessions; always up to date with the last append."""

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.ids import new_id
+from quarterdeck.journal.audit_pages import SEARCHED, page_of_kind
 from quarterdeck.journal.base import ASKS_SEARCHED, PAGE_EVENTS, AskRecord, Follower, Snapshot
 from quarterdeck.journal.chain import Link, digest_of, genesis, is_audited, is_chained, seal_of
 from quarterdeck.journal.follow import follow
@@ -35,6 +36,7 @@ from quarterdeck.journal.stored import (
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage_sums import UsageSums
 from quarterdeck.journal.views import fold
+from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.events import AskAnswered, Event, PromptQueued, SessionDeleted
 from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
@@ -263,6 +265,20 @@ class MemoryJournal(SharingJournal):
             and session in {None, stored.session}
         )
         return page(found, limit, stored_size)
+
+    async def audit_page(
+        self,
+        kind: AuditKind,
+        *,
+        before: int,
+        after: int = 0,
+        limit: int = PAGE_EVENTS,
+        session: str | None = None,
+    ) -> AuditPage:
+        """Entries of one kind in the audit log."""
+        limit = check_page(after, limit, before)
+        read = await self.audit(after=after, before=before, limit=SEARCHED, session=session)
+        return page_of_kind(read, kind, limit)
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

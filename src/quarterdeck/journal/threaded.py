@@ -19,6 +19,7 @@ import anyio
 
 from quarterdeck.domain.errors import JournalError, QuarterdeckError
 from quarterdeck.journal.arrivals import Arrivals, Commit
+from quarterdeck.journal.audit_pages import SEARCHED, page_of_kind
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower, Snapshot
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.commit_times import CommitTimes
@@ -28,6 +29,7 @@ from quarterdeck.journal.shared_records import SharingJournal, SharingRecords
 from quarterdeck.journal.stored import Encoded, check_page, check_session, encode, size_of
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.transaction import Job, Result
+from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.events import Event, SessionDeleted
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import RawEvents, Stored
@@ -274,6 +276,21 @@ class ThreadedJournal(SharingJournal):
         """The audit log."""
         limit = check_page(after, limit, before)
         return await self._ask(lambda reader: reader.audit(after, limit, session, before))
+
+    async def audit_page(
+        self,
+        kind: AuditKind,
+        *,
+        before: int,
+        after: int = 0,
+        limit: int = PAGE_EVENTS,
+        session: str | None = None,
+    ) -> AuditPage:
+        """Entries of one kind in the audit log."""
+        limit = check_page(after, limit, before)
+        return await self._ask(
+            lambda reader: page_of_kind(reader.audit(after, SEARCHED, session, before), kind, limit)
+        )
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None

@@ -1,8 +1,39 @@
-"""The result of a check of the audit log. `journal.chain` checks it."""
+"""The audit log for its readers: the kinds of entries, pages, and the result of a check.
+
+`journal.audit_pages` says which entries are of which kind, and `journal.chain` checks the log.
+"""
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.stored import Stored
+
+
+class AuditKind(StrEnum):
+    """Which entries of the audit log are wanted."""
+
+    DENIED = "denied"
+    """Calls, connections and actions of programs that were denied or refused."""
+    PEOPLE = "people"
+    """Decisions of people."""
+    CHANGES = "changes"
+    """Changes of policies, grants, tokens and access."""
+    PROGRAMS = "programs"
+    """Actions of programs."""
+    SANDBOX = "sandbox"
+    """Sandboxes and their connections."""
+    REFUSED = "refused"
+    """Connections that a sandbox has refused."""
+
+
+class AuditPage(Value):
+    """Entries of one kind, the newest first."""
+
+    entries: tuple[Stored, ...]
+    next: int | None
+    """The `before` of the following page; None at the end of the log."""
 
 
 class Head(Value):

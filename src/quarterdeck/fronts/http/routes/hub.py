@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 import anyio
 from litestar import Response, get, post
@@ -24,6 +24,7 @@ from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of, visit_of
 from quarterdeck.fronts.http.routes.sessions import After, Limit
 from quarterdeck.fronts.http.tokens import Kind
+from quarterdeck.protocol.audit import AuditKind
 from quarterdeck.protocol.roles import RIGHTS
 from quarterdeck.protocol.shapes import (
     AskList,
@@ -53,6 +54,10 @@ Before = Annotated[
     ),
 ]
 OfEnded = Annotated[
+OfKind = Annotated[
+    Literal["denied", "people", "changes", "programs", "sandbox", "refused"] | None,
+    QueryParameter(description="Only entries of this kind, the newest first"),
+]
     bool,
     QueryParameter(description="Also those whose agent has ended: an answer resumes the session"),
 ]
@@ -79,14 +84,22 @@ async def list_audit(
     before: Before = None,
     limit: Limit = 500,
 ) -> Response[bytes]:
+    kind: OfKind = None,
     """The audit log: who or what allowed or denied each call, and who changed its rules.
 
     `after` is a position. With `before` the pages go backwards, the newest entry first; `next` is
-    the `before` of the following page.
+    the `before` of the following page. With `kind` they always do. The hub reads a bounded number
+    of entries for a request, so a page of a rare kind may be empty while `next` is not null.
     """
-    if before == 0:
+    if before == 0 or (before is None and kind is not None):
         before = hub.position + 1
     entries = await hub.audit(session=session, after=after, before=before, limit=limit)
+    if kind is not None and before is not None:
+        found = await hub.audit_page(
+            AuditKind(kind), session=session, after=after, before=before, limit=limit
+        )
+        body = await page(hub.epoch, list(found.entries), found.next)
+        return Response(body, media_type="application/json")
     following = entries[-1].position if entries else None
     return Response(await page(hub.epoch, entries, following), media_type="application/json")
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Raw
 
 from quarterdeck.domain.errors import NotFound, UsageError
+from quarterdeck.journal.audit_pages import SEARCHED
 from quarterdeck.journal.views import PROMPTS_KEPT, fold_all
+from quarterdeck.protocol.audit import ACCESS, AuditKind
 from quarterdeck.protocol.events import (
     AskWithdrawn,
     Decided,
+    Noted,
+    ProgramActed,
     PromptTaken,
     RunEnded,
     RunStarting,
     Said,
+    SandboxConnection,
     SessionArchived,
     SessionDeleted,
     SessionRenamed,
@@ -161,6 +168,72 @@ class OverviewContract(Contract):
             ]
             assert await journal.audit(before=whole[0].position) == []
             await refused(journal.audit(before=-1), UsageError)
+
+    async def test_the_audit_has_pages_of_one_kind_of_entry(self) -> None:
+        def decided(title: str, verdict: str = "allow", by: str = "policy") -> Decided:
+            return Decided(tool="Bash", title=title, verdict=verdict, by=by)
+
+        def connected(host: str, *, allowed: bool) -> SandboxConnection:
+            return SandboxConnection(run="r1", number=1, host=host, port=443, allowed=allowed)
+
+        async with self.journal() as journal:
+            events = [
+                decided("1"),
+                decided("2", "deny"),
+                asked("q1"),
+                answered("q1"),
+                decided("3", by="person"),
+                connected("a.example", allowed=True),
+                connected("b.example", allowed=False),
+                Noted(level=ACCESS, text="a token was made"),
+                note("x"),
+                ProgramActed(
+                    run="r1", number=2, by="script", act="hook", what="PreToolUse", refused=True
+                ),
+            ]
+            stored = await journal.append("a", events)
+            (other,) = await journal.append("b", [decided("4", "deny")])
+            end = other.position + 1
+
+            async def page(kind: str, **more: Any) -> list[int]:
+                given = {"before": end} | more
+                found = await journal.audit_page(AuditKind(kind), **given)
+                return [each.position for each in found.entries]
+
+            def at(*places: int) -> list[int]:
+                return [stored[place].position for place in places]
+
+            assert await page("denied") == [other.position, *at(9, 6, 1)]
+            assert await page("people") == at(4, 3)
+            assert await page("changes") == at(7)
+            assert await page("programs") == at(9)
+            assert await page("sandbox") == at(6, 5)
+            assert await page("refused") == at(6)
+            assert await page("denied", session="a") == at(9, 6, 1)
+            assert await page("denied", after=stored[1].position, before=stored[9].position) == at(
+                6
+            )
+            assert await page("denied", limit=2) == [other.position, *at(9)]
+            first = await journal.audit_page(AuditKind.DENIED, before=end, limit=2)
+            assert first.next == stored[9].position
+            rest = await journal.audit_page(AuditKind.DENIED, before=first.next, limit=3)
+            assert [each.position for each in rest.entries] == at(6, 1)
+            assert rest.next is None
+            await refused(journal.audit_page(AuditKind.DENIED, before=-1), UsageError)
+
+    async def test_a_page_of_a_rare_kind_of_entry_reads_a_bounded_part_of_the_audit(self) -> None:
+        async with self.journal() as journal:
+            rare = Decided(tool="Bash", title="rare", verdict="deny", by="policy")
+            usual = Decided(tool="Bash", title="x", verdict="allow", by="policy")
+            (wanted,) = await journal.append("a", [rare])
+            for _ in range(SEARCHED // 500):
+                *_, last = await journal.append("a", [usual] * 500)
+            page = await journal.audit_page(AuditKind.DENIED, before=last.position + 1)
+            assert page.entries == ()
+            assert page.next == wanted.position + 1
+            rest = await journal.audit_page(AuditKind.DENIED, before=page.next)
+            assert rest.entries == (wanted,)
+            assert rest.next is None
 
 
 class DeleteContract(Contract):
