@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from acp.client.connection import ClientSideConnection
 from acp.connection import StreamEvent
 from acp.stdio import spawn_agent_process
 
+from support.acp_wire import Wire
 from support.bounds import SECONDS
 from support.command_line import COMMAND
 from support.processes import Processes
@@ -23,7 +25,8 @@ LARGEST = 64 * 1024 * 1024
 class Editor:
     """What the editor was told and asked. `choices` are pressed in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
         self.updates: list[tuple[str, Any]] = []
         self.asked: list[schema.RequestPermissionRequest] = []
         self.forms: list[tuple[str, Any]] = []
@@ -114,17 +117,20 @@ class Editor:
             return await self.agent.prompt(session_id=session, prompt=[block])
 
     def observe(self, event: StreamEvent) -> None:
-        """Take down what the agent sends."""
-        if event.direction.value == "incoming":
+        """Take down what the agent sends, and note what goes over the wire."""
+        incoming = event.direction.value == "incoming"
+        if incoming:
             self.lines.append(event.message)
+        size = len(json.dumps(event.message))
+        self._wire.take(event.message, of_client=not incoming, size=size)
 
 
 @asynccontextmanager
 async def editor(
-    deck: ServedDeck, processes: Processes, *arguments: str, forms: bool = False
+    deck: ServedDeck, processes: Processes, wire: Wire, *arguments: str, forms: bool = False
 ) -> AsyncIterator[Editor]:
     """`quarterdeck acp` as a process, with an editor that has been introduced to it."""
-    here: Any = Editor()
+    here: Any = Editor(wire)
     async with spawn_agent_process(
         here,
         *COMMAND,

@@ -1,11 +1,17 @@
-// The runtime of acpx, driven by a test: `node acpx_runtime.mjs RUNTIME AGENT…`.
+// The runtime of acpx, driven by a test: `node acpx_runtime.mjs RUNTIME MODES AGENT…`.
 //
 // Commands come as lines of JSON on stdin, and what happens goes to stdout in the same way. A turn has
 // the decisions and forms that its person will give, in their order; without one, a dialogue stays
-// open until the agent takes it back.
+// open until the command `decide` or the agent ends it. MODES are the kinds of forms that it shows,
+// with commas between them. The runtime cannot fork; `fork` does it by the connection that the
+// runtime itself is built on.
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
+import { Readable, Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
 
-const [runtimePath, ...agent] = process.argv.slice(2);
+const [runtimePath, modes, ...agent] = process.argv.slice(2);
 const { createAcpRuntime, createRuntimeStore } = await import(runtimePath);
 const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
 const sessionStore = createRuntimeStore({ stateDir: `${process.cwd()}/acpx-state` });
@@ -14,15 +20,17 @@ const runtime = createAcpRuntime({
   sessionStore,
   agentRegistry: { resolve: () => agent, list: () => ["quarterdeck"] },
   permissionMode: "deny-all",
-  elicitationModes: ["form"],
+  elicitationModes: modes.split(",").filter(Boolean),
 });
 let handle;
 let turn;
+let decide;
 
 const given = (answers, signal, what) =>
   new Promise((resolve, reject) => {
     const answer = answers.shift();
     if (answer !== undefined) return resolve(answer);
+    decide = resolve;
     signal.addEventListener("abort", () => {
       say({ takenBack: what });
       reject(new Error("taken back"));
@@ -50,7 +58,36 @@ async function run(command) {
   return await turn.result;
 }
 
+// Fork a session, say something in the copy, and give its id and what it answered.
+async function fork({ session, text }) {
+  const sdk = createRequire(runtimePath).resolve("@agentclientprotocol/sdk");
+  const { ClientSideConnection, ndJsonStream } = await import(pathToFileURL(sdk).href);
+  const child = spawn(agent[0], agent.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
+  const ended = new Promise((resolve) => child.on("exit", resolve));
+  const stream = ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+  let said = "";
+  const client = {
+    sessionUpdate: async ({ update }) => {
+      if (update.sessionUpdate === "agent_message_chunk") said += update.content.text;
+    },
+    requestPermission: async () => ({ outcome: { outcome: "cancelled" } }),
+  };
+  const connection = new ClientSideConnection(() => client, stream);
+  try {
+    await connection.initialize({ protocolVersion: 1, clientCapabilities: {} });
+    const cwd = process.cwd();
+    const { sessionId } = await connection.unstable_forkSession({ sessionId: session, cwd });
+    await connection.prompt({ sessionId, prompt: [{ type: "text", text }] });
+    return { session: sessionId, said };
+  } finally {
+    child.stdin.end();
+    await ended;
+  }
+}
+
 const commands = {
+  fork,
+  decide: async ({ outcome }) => decide(outcome),
   ensure: async ({ key, resume }) =>
     (handle = await runtime.ensureSession({
       sessionKey: key,

@@ -12,8 +12,10 @@ from msgspec import Raw
 
 from quarterdeck.client.calls import HubRefused
 from quarterdeck.protocol.commands import AnswerAsk, Control, DenyAnswer
+from quarterdeck.service.local_hub import person_here
 from quarterdeck.testing import Gate, ScriptedModel, Text, ToolUse, play, reply
 from support.acp_editor import Editor, editor
+from support.acp_wire import MEGABYTES_10, Wire, shows
 from support.bounds import SECONDS
 from support.processes import Processes
 from support.scenes import bash
@@ -47,7 +49,6 @@ QUESTIONS = ToolUse(
         ]
     },
 )
-MEGABYTES_10 = 10 * 1024 * 1024
 
 
 async def new(here: Editor, deck: ServedDeck) -> schema.NewSessionResponse:
@@ -61,12 +62,28 @@ def values(options: Any) -> dict[str, str]:
     return {option.id: option.current_value for option in options or ()}
 
 
+@shows(
+    "Python",
+    "new",
+    "prompt",
+    "cancel",
+    "close",
+    "permissions",
+    "lasting ones",
+    "mode",
+    "model",
+    "effort",
+    "plan",
+    "usage",
+    "commands",
+    "a new title",
+)
 async def test_an_editor_prompts_answers_switches_and_cancels(
-    deck: ServedDeck, model: ScriptedModel, processes: Processes
+    deck: ServedDeck, model: ScriptedModel, processes: Processes, wire: Wire
 ) -> None:
     """new, prompt, permissions, plan, usage, commands, info, config options, cancel, close."""
     await deck.serve()
-    async with editor(deck, processes, "--env", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1") as here:
+    async with editor(deck, processes, wire, "--env", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1") as here:
         made = await new(here, deck)
         session = made.session_id
         assert values(made.config_options) == {
@@ -207,11 +224,12 @@ async def switches(here: Editor, deck: ServedDeck, session: str) -> None:
     assert values(here.of("config_option_update")[-1].config_options)["mode"] == "default"
 
 
+@shows("Python", "answered elsewhere")
 async def test_an_ask_in_the_editor_and_in_the_hub_is_answered_once_and_both_are_told(
-    deck: ServedDeck, model: ScriptedModel, processes: Processes
+    deck: ServedDeck, model: ScriptedModel, processes: Processes, wire: Wire
 ) -> None:
     await deck.serve()
-    async with editor(deck, processes) as here:
+    async with editor(deck, processes, wire) as here:
         session = (await new(here, deck)).session_id
         done: list[schema.PromptResponse] = []
 
@@ -223,8 +241,8 @@ async def test_an_ask_in_the_editor_and_in_the_hub_is_answered_once_and_both_are
         await here.until(lambda: [n for n in here.notices if n.get("notice") == "ask.answered"])
         (told,) = [n for n in here.notices if n.get("notice") == "ask.answered"]
         assert told["allowed"] is False
-        assert told["by"]
-        assert "elsewhere: touch one" in here.text()
+        assert told["by"] == person_here()
+        assert f"*Denied by {person_here()}, elsewhere: touch one.*" in here.text()
         assert len(here.cancelled) == 1
         here.choices = ["allow"]  # too late: nobody waits for it
         await here.until(lambda: not here.choices)
@@ -259,6 +277,8 @@ async def test_an_ask_in_the_editor_and_in_the_hub_is_answered_once_and_both_are
                 await here.until(
                     lambda: [n for n in here.notices if n.get("notice") == "ask.answered"]
                 )
+                (told,) = [n for n in here.notices if n.get("notice") == "ask.answered"]
+                assert (told["by"], told["allowed"]) == (person_here(), False)
             answers = [
                 shape.event
                 for shape in deck.client.events(session)
@@ -271,11 +291,12 @@ async def test_an_ask_in_the_editor_and_in_the_hub_is_answered_once_and_both_are
     await deck.ends()
 
 
+@shows("Python", "questions as forms", "else as options", "plan review")
 async def test_questions_and_plans_by_buttons_and_by_forms(
-    deck: ServedDeck, model: ScriptedModel, processes: Processes
+    deck: ServedDeck, model: ScriptedModel, processes: Processes, wire: Wire
 ) -> None:
     await deck.serve()
-    async with editor(deck, processes) as here:
+    async with editor(deck, processes, wire) as here:
         session = (await new(here, deck)).session_id
         here.choices = ["option1", "option0", "option2", "done"]
         await here.say(session, play(QUESTIONS, "thanks"))
@@ -301,7 +322,7 @@ async def test_questions_and_plans_by_buttons_and_by_forms(
         assert "done as planned" in here.text()
         await deck.until(session, lambda shape: shape.mode == "default")
 
-    async with editor(deck, processes, forms=True) as here:
+    async with editor(deck, processes, wire, forms=True) as here:
         with anyio.fail_after(SECONDS):
             await here.agent.resume_session(session_id=session, cwd=str(deck.command.work))
         assert here.text() == ""
@@ -321,14 +342,15 @@ async def test_questions_and_plans_by_buttons_and_by_forms(
     await deck.ends()
 
 
+@shows("Python", "list", "load", "resume", "fork")
 async def test_sessions_are_listed_loaded_resumed_and_forked(
-    deck: ServedDeck, model: ScriptedModel, processes: Processes
+    deck: ServedDeck, model: ScriptedModel, processes: Processes, wire: Wire
 ) -> None:
     await deck.serve()
     folder = str(deck.command.work)
     session = await deck.new("--name", "from elsewhere", play(bash("echo told"), "the answer"))
     await deck.until(session, lambda shape: shape.turns == 1 or shape.asks == 1)
-    async with editor(deck, processes) as here:
+    async with editor(deck, processes, wire) as here:
         listed = await here.agent.list_sessions(cwd=folder)
         assert [(each.session_id, each.title) for each in listed.sessions] == [
             (session, "from elsewhere")
@@ -370,11 +392,12 @@ async def test_sessions_are_listed_loaded_resumed_and_forked(
     await deck.ends()
 
 
+@shows("Python", "lines of 10 MB")
 async def test_ten_megabytes_pass_in_both_directions(
-    deck: ServedDeck, model: ScriptedModel, processes: Processes
+    deck: ServedDeck, model: ScriptedModel, processes: Processes, wire: Wire
 ) -> None:
     await deck.serve()
-    async with editor(deck, processes) as here:
+    async with editor(deck, processes, wire) as here:
         session = (await new(here, deck)).session_id
         # The CLI has it, and finds it too long for the model.
         with pytest.raises(RequestError, match="Prompt is too long"):
@@ -399,9 +422,9 @@ async def test_ten_megabytes_pass_in_both_directions(
 
 
 async def test_a_hub_that_is_killed_in_mid_turn_is_waited_for(
-    deck: ServedDeck, model: ScriptedModel, processes: Processes
+    deck: ServedDeck, model: ScriptedModel, processes: Processes, wire: Wire
 ) -> None:
-    async with editor(deck, processes) as here:
+    async with editor(deck, processes, wire) as here:
         with pytest.raises(RequestError, match="no hub runs on this machine"):
             await here.agent.list_sessions()
         await deck.serve()

@@ -1,24 +1,33 @@
 """`quarterdeck acp` driven by acpx, a headless client of another make, with the newest real CLI.
 
 The commands of acpx answer dialogues by a rule only. So what people choose is shown with its
-runtime, the library below the commands: `acpx_runtime.mjs`. Neither can fork: ROWS says who shows
-what, and `test_acp.py` has the client of the `acp` package.
+runtime, the library below the commands: `acpx_runtime.mjs`. Neither can fork: that is shown with
+the connection that the runtime is built on. `test_acp.py` has the client of the `acp` package.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
 import pytest
 from anyio.abc import Process
 
+from cli.hub import test_acp
+from quarterdeck.client.calls import HubRefused
+from quarterdeck.protocol.commands import AnswerAsk, DenyAnswer
+from quarterdeck.protocol.events import AskAnswered
+from quarterdeck.service.local_hub import person_here
 from quarterdeck.testing import Gate, ScriptedModel, Text, ToolUse, play, reply
+from support.acp_wire import MEGABYTES_10, PARTS, Wire, shown_in, shows
 from support.bounds import SECONDS
 from support.command_line import COMMAND
 from support.processes import Processes
@@ -33,20 +42,6 @@ RUNTIME = ACPX.with_name("runtime.js")
 DRIVER = Path(__file__).with_name("acpx_runtime.mjs")
 
 Line = dict[str, Any]
-
-ROWS = {
-    "new, list, prompt, cancel, close": "acpx, Python",
-    "load, resume": "acpx, Python",
-    "fork": "Python",
-    "permissions, lasting ones, plan review": "acpx, Python",
-    "questions as forms, else as options": "acpx, Python",
-    "mode, model, effort": "acpx, Python",
-    "plan, usage, commands": "acpx, Python",
-    "a new title": "acpx, Python",
-    "answered elsewhere": "acpx, Python",
-    "lines of 10 MB": "acpx, Python",
-}
-"""What is shown with which client; the how-to has the same table, with reasons."""
 
 
 class Runtime:
@@ -106,12 +101,21 @@ class Runtime:
 
 @asynccontextmanager
 async def runtime(
-    deck: ServedDeck, processes: Processes, *arguments: str
+    deck: ServedDeck,
+    processes: Processes,
+    wire: Wire,
+    *arguments: str,
+    modes: str = "form",
+    resume: bool = True,
 ) -> AsyncIterator[Runtime]:
-    """The runtime of acpx; it ends with its agent, and the hub's session does not."""
-    agent = [*COMMAND, "acp", "--api-billing", *arguments]
+    """The runtime of acpx; it ends with its agent, and the hub's session does not.
+
+    `modes` are the kinds of forms that it shows. acpx loads a session only if an agent cannot
+    resume one: `resume` is whether it is told that ours can.
+    """
+    agent = wire.agent(*COMMAND, "acp", "--api-billing", *arguments, resume=resume)
     process = await anyio.open_process(
-        ["node", str(DRIVER), str(RUNTIME), *agent],
+        ["node", str(DRIVER), str(RUNTIME), modes, *agent],
         cwd=deck.command.work,
         env=deck.command.env,
         stderr=None,
@@ -130,13 +134,14 @@ async def runtime(
 class Acpx:
     """The command, with `quarterdeck acp` as its agent. `make test` installs it."""
 
-    def __init__(self, deck: ServedDeck) -> None:
+    def __init__(self, deck: ServedDeck, wire: Wire) -> None:
         self._deck = deck
+        self._wire = wire
 
     async def __call__(self, *arguments: str, options: tuple[str, ...] = ()) -> list[Line]:
         """What it prints, line by line. Its helper for a session ends when that is closed."""
         assert ACPX.is_file(), "run: make .cache/acpx/.installed"
-        agent = shlex.join([*COMMAND, "acp", "--api-billing"])
+        agent = shlex.join(self._wire.agent(*COMMAND, "acp", "--api-billing"))
         line = ["node", str(ACPX), "--agent", agent, "--format", "json", "--ttl", "10", *options]
         command = self._deck.command
         with anyio.fail_after(SECONDS):
@@ -165,10 +170,13 @@ class Acpx:
         return reasons[0], "".join(said)
 
 
-async def test_acpx_drives_a_session_of_the_hub(deck: ServedDeck, model: ScriptedModel) -> None:
+@shows("acpx", "new", "list", "prompt", "cancel", "close", "resume", "permissions", "mode", "model")
+async def test_acpx_drives_a_session_of_the_hub(
+    deck: ServedDeck, model: ScriptedModel, wire: Wire
+) -> None:
     """new, list, prompt, permissions, mode, model, cancel, close, and an old session again."""
     await deck.serve()
-    acpx = Acpx(deck)
+    acpx = Acpx(deck, wire)
     made = (await acpx("sessions", "new", "--name", "one"))[-1]
     session = made["acpxSessionId"]
     (listed,) = await acpx("sessions", "list")
@@ -203,6 +211,8 @@ async def test_acpx_drives_a_session_of_the_hub(deck: ServedDeck, model: Scripte
     assert (await deck.until_state(session, "idle")).pid is not None
     again = (await acpx("sessions", "new", "--name", "one", "--resume-session", session))[-1]
     assert again["acpxSessionId"] == session
+    assert "session/resume" in wire.facts
+    assert "session/load" not in wire.facts
     assert await acpx.say(play("still here")) == ("end_turn", "still here")
     await acpx("sessions", "close", "one")  # ends its helper
     await deck("stop")
@@ -227,12 +237,18 @@ QUESTION = ToolUse(
 )
 
 
+@shows(
+    "acpx",
+    *("permissions", "lasting ones", "plan review", "questions as forms", "else as options"),
+    *("effort", "plan", "usage", "commands", "a new title", "answered elsewhere"),
+    *("load", "resume", "lines of 10 MB"),
+)
 async def test_the_runtime_of_acpx_shows_forms_plans_and_answers_from_elsewhere(
-    deck: ServedDeck, model: ScriptedModel, processes: Processes
+    deck: ServedDeck, model: ScriptedModel, processes: Processes, wire: Wire
 ) -> None:
     """What the commands of acpx have no words for."""
     await deck.serve()
-    async with runtime(deck, processes, "--env", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1") as acpx:
+    async with runtime(deck, processes, wire, "--env", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1") as acpx:
         handle = await acpx("ensure", key="one")
         session = handle["backendSessionId"]
 
@@ -282,28 +298,135 @@ async def test_the_runtime_of_acpx_shows_forms_plans_and_answers_from_elsewhere(
         await deck("answer", session, "deny", "--message", "not now")
         await acpx.hear(lambda line: line.get("takenBack") == "permission")
         await acpx.done(turn)
-        assert "elsewhere: touch not" in acpx.text
+        assert f"Denied by {person_here()}, elsewhere: touch not." in acpx.text
         assert "so be it" in acpx.text
-    assert not (deck.command.work / "not").exists()
+        assert not (deck.command.work / "not").exists()
+        await race(acpx, deck, session)
 
-    # Another process takes the session up again.
+    # Another process takes the session up again, and shows no forms: a question has options.
     assert (await deck.until_state(session, "idle")).pid is not None
-    async with runtime(deck, processes) as acpx:
+    assert not {"session/resume", "session/load"} & set(wire.facts)
+    async with runtime(deck, processes, wire, modes="") as acpx:
         handle = await acpx("ensure", key="two", resume=session)
         assert handle["backendSessionId"] == session
-        await acpx("turn", text=play("still here"))
-        assert acpx.text == "still here"
+        assert "session/resume" in wire.facts
+        assert "session/load" not in wire.facts
+        before = wire.facts.count("elicitation/create")
+        await acpx("turn", text=play(QUESTION, "thanks"), decisions=["allow_once"])
+        assert wire.facts.count("elicitation/create") == before
+        assert acpx.heard("form") == []
+        (asked,) = acpx.heard("asked")
+        assert asked["toolCall"]["title"] == "Which one?"
+        assert [option["name"] for option in asked["options"]] == [
+            "red: like fire",
+            "blue: like water",
+            "Skip the question",
+        ]
+        # A person's choice is the first of its kind: acpx has no way to say which.
+        assert '"Which one?"="red"' in model.turns[-1].last_text
+        await acpx("turn", text=play(QUESTION, "very well"), decisions=["reject_once"])
+        assert '"Which one?"=' not in model.turns[-1].last_text
+        assert acpx.text == "very well"
         await acpx("close")
         # A line of 10 MB: the CLI has it, and finds it too long for the model.
-        await acpx("ensure", key="three")
-        ended = await acpx("turn", text="x" * 10 * 1024 * 1024)
+        large = (await acpx("ensure", key="three"))["backendSessionId"]
+        ended = await acpx("turn", text="x" * MEGABYTES_10)
         assert "Prompt is too long" in ended["error"]["message"]
+
+    # An acpx that cannot resume loads: it gets the history, with that line.
+    async with runtime(deck, processes, wire, resume=False) as acpx:
+        handle = await acpx("ensure", key="four", resume=large)
+        assert handle["backendSessionId"] == large
+        assert "session/load" in wire.facts
+        assert "10 MB of the agent" in wire.facts
     assert (await deck.until_state(session, "idle")).pid is not None
     await deck("stop")
     await deck.ends()
 
 
+async def race(acpx: Runtime, deck: ServedDeck, session: str) -> None:
+    """One question, answered in acpx and in the hub at the same time: one wins, both are told."""
+    for number in range(4):
+        name = f"both{number}"
+        acpx.lines.clear()
+        turn = await acpx.send("turn", text=play(bash(f"touch {name}"), "x"))
+        await acpx.hear(lambda line: "asked" in line)
+        (card,) = deck.client.asks(session)
+        refused: list[HubRefused] = []
+
+        async def deny(ask: str = card.opened.ask) -> None:
+            try:
+                command = AnswerAsk(ask=ask, answer=DenyAnswer())
+                await anyio.to_thread.run_sync(deck.client.submit, command)
+            except HubRefused as error:
+                refused.append(error)  # noqa: B023 - of this round
+
+        async with anyio.create_task_group() as tasks:
+            # Either is sent first in half of the rounds.
+            if number % 2:
+                tasks.start_soon(deny)
+                await anyio.lowlevel.checkpoint()
+            await acpx.send("decide", outcome="allow_once")
+            if not number % 2:
+                tasks.start_soon(deny)
+        await acpx.done(turn)
+        made = (deck.command.work / name).exists()
+        told = f"Denied by {person_here()}, elsewhere: touch {name}." in acpx.text
+        assert (made, told) == ((True, False) if refused else (False, True)), acpx.text
+        if refused:
+            assert refused[0].problem.code == "already_answered"
+        answers = [
+            shape.event
+            for shape in deck.client.events(session)
+            if isinstance(shape.event, AskAnswered) and shape.event.ask == card.opened.ask
+        ]
+        assert [answer.allowed for answer in answers] == [made]
+
+
+@shows("the SDK of acpx", "fork", "prompt")
+async def test_the_connection_that_acpx_is_built_on_forks_a_session(
+    deck: ServedDeck, model: ScriptedModel, processes: Processes, wire: Wire
+) -> None:
+    await deck.serve()
+    session = await deck.new(play("the answer"))
+    await deck.until(session, lambda shape: shape.turns == 1)
+    async with runtime(deck, processes, wire) as acpx:
+        made = await acpx("fork", session=session, text=play("in the fork"))
+    assert made["said"] == "in the fork"
+    assert made["session"] != session
+    assert "the answer" in str(model.turns[-1].messages)
+    assert deck.client.session(made["session"]).parent == session
+    await deck("stop")
+    await deck.ends()
+
+
+def test_what_was_not_on_the_wire_is_not_shown(tmp_path: Path) -> None:
+    wire = Wire(tmp_path / "notes")
+
+    @shows("nobody", "fork", "prompt", "lasting ones")
+    def test() -> None: ...
+
+    options = [{"optionId": "a", "kind": "allow_always"}, {"optionId": "b", "kind": "allow_once"}]
+    asked = {"toolCall": {"kind": "execute"}, "options": options}
+    wire.take({"id": 1, "method": "session/request_permission", "params": asked}, of_client=False)
+    wire.take({"id": 2, "method": "session/prompt", "params": {}}, of_client=True)
+    chosen = {"outcome": {"outcome": "selected", "optionId": "b"}}
+    wire.take({"id": 1, "result": chosen}, of_client=True)
+    with pytest.raises(AssertionError, match=r"not on the wire: \['fork', 'lasting ones'\]"):
+        wire.check(test)
+    wire.notes.write_text("session/fork\nchosen allow_always\n")
+    wire.check(test)
+
+
 def test_the_how_to_says_which_client_shows_what() -> None:
+    """Its table is what the tests here and in `test_acp.py` were seen to do."""
+    shown = shown_in(test_acp, sys.modules[__name__])
     page = (Path(__file__).parents[3] / "docs/how-to/use-quarterdeck-from-an-editor.md").read_text()
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    assert {row[0][2:]: row[1] for row in rows if len(row) == 3} == ROWS | {"what": "clients"}
+    table = {row[0][2:]: row[1].split(", ") for row in rows if len(row) == 3}
+    assert table.pop("what") == ["clients"]
+    parts = [part for row in table for part in row.split(", ")]
+    assert sorted(parts) == sorted(PARTS)
+    for row, clients in table.items():
+        able = [client for client, found in shown.items() if found >= set(row.split(", "))]
+        assert sorted(clients) == sorted(able), row
