@@ -108,8 +108,8 @@ run: setup deck ## start the hub on loopback, and say where to open it
 demo: setup deck ## show the deck with six scripted agents: no account, no cost, nothing left behind
 	@$(BIN)/quarterdeck demo
 
-screens: setup deck $(CACHE)/.browser ## pictures of every page, light and dark, into .cache/screens/contact-sheet.png
-	@$(BIN)/python tools/screens.py
+screens: setup deck $(CACHE)/.browser ## pictures of every page, card, panel and dialog, light and dark, into .cache/screens/contact-sheet*.png
+	@$(BIN)/python -m tools.screens
 
 # The tests of the web deck's modules run beside a command; both must succeed.
 define beside_web_tests
@@ -125,7 +125,7 @@ else
 	    $(if $(wildcard $(firstword $(subst ::, ,$(T)))),'$(T)',-k '$(T)')
 endif
 
-long: setup clis $(SDK)/.installed ## tests that take minutes: the larger examples of the official SDK, with the CLI alone and with the hub
+long: setup clis $(SDK)/.installed ## tests that take minutes: the official SDK's own tests with our transport, and its larger examples with the hub
 	@$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m long
 
 quick: setup $(WEB)/node_modules/.installed ## the inner loop: tests that start no process

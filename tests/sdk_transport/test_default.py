@@ -215,8 +215,8 @@ def test_an_sdk_that_is_built_otherwise_is_refused(monkeypatch: pytest.MonkeyPat
 async def test_a_link_lives_on_a_loop_of_its_own_for_programs_on_trio(
     cli: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Trio is not among the packages of the tests, but `tools/run_sdk_tests.py` has it. Here a loop
-    of asyncio stands for it: it is not the link's own either.
+    """Trio is not among the packages of the tests. Here a loop of asyncio stands for it: it is not
+    the link's own either. The test below has a program on trio itself.
     """
 
     class OtherLoop:
@@ -252,3 +252,59 @@ async def test_a_link_lives_on_a_loop_of_its_own_for_programs_on_trio(
         missing = DefaultTransport("", ClaudeAgentOptions(cli_path=cli.with_name("none")))
         with pytest.raises(CLINotFoundError):
             await missing.connect()
+
+
+PACKAGES = Path(__file__).parents[2] / ".cache" / "sdk-tests" / "packages"
+"""Where trio is. `make test` installs it."""
+
+
+def test_a_program_on_trio_uses_ours(cli: Path) -> None:
+    """A client with two turns, a query after it, one that is cancelled, and a CLI that fails."""
+    code = (
+        "import sys, trio\n"
+        "from claude_agent_sdk import (\n"
+        "    ClaudeAgentOptions, ClaudeSDKClient, ProcessError, ResultMessage, query)\n"
+        "from quarterdeck.sdk_transport import default, install\n"
+        "from quarterdeck.sdk_transport.threads import ThreadedLink\n"
+        "install()\n"
+        "lines = []\n"
+        "options = ClaudeAgentOptions(cli_path=sys.argv[1], stderr=lines.append)\n"
+        "async def turn(messages):\n"
+        "    async for message in messages:\n"
+        "        if isinstance(message, ResultMessage):\n"
+        "            print(message.result.partition(', \"pid')[0], flush=True)\n"
+        "async def main():\n"
+        "    async with ClaudeSDKClient(options) as client:\n"
+        "        print(type(client._transport).__name__,\n"
+        "              isinstance(client._transport._ours.link, ThreadedLink))\n"
+        "        process = client._transport._process\n"
+        "        for prompt in ('one', 'two'):\n"
+        "            await client.query(prompt)\n"
+        "            await turn(client.receive_response())\n"
+        "        with trio.CancelScope() as scope:\n"
+        "            scope.cancel()\n"
+        "            await turn(client.receive_messages())\n"
+        "    print('ended', process.returncode, lines[-1])\n"
+        "    await turn(query(prompt='three', options=options))\n"
+        "    try:\n"
+        "        await turn(query(prompt='fail', options=options))\n"
+        "    except ProcessError as error:\n"
+        "        print('failed', error.exit_code)\n"
+        "trio.run(main)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, cli],
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)},
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode().splitlines() == [
+        "DefaultTransport True",
+        '{"prompt": "one"',
+        '{"prompt": "two"',
+        "ended 0 last without newline",
+        '{"prompt": "three"',
+        "failed 3",
+    ]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,8 +45,30 @@ some other line
     assert report.passing == ("test_b.py::test_y",)
 
 
-def test_every_reason_of_the_list_is_in_the_documentation() -> None:
+def documented() -> tuple[str, int, dict[str, int]]:
+    """What the how-to says: the SDK's version, how many tests pass, and how many do not apply."""
     page = (ROOT / "docs" / "how-to" / "run-official-sdk-programs.md").read_text()
-    for group in tool.read_groups(tool.LIST.read_text()):
-        assert group.reason in page
-        assert group.tests
+    found = re.search(
+        r"Of the [\d,]+ tests of ([\d.]+), with\nasyncio and trio, ([\d,]+) pass", page
+    )
+    assert found is not None, page
+    rows = re.findall(r"^\| (\d+) \| (they .*) \|$", page, re.MULTILINE)
+    counts = {reason: int(number) for number, reason in rows}
+    return found[1], int(found[2].replace(",", "")), counts
+
+
+def test_every_reason_of_the_list_is_in_the_documentation() -> None:
+    groups = tool.read_groups(tool.LIST.read_text())
+    assert [group.reason for group in groups] == list(documented()[2])
+    assert all(group.tests for group in groups)
+
+
+@pytest.mark.long
+@pytest.mark.process
+def test_the_sdks_own_tests_pass_with_our_transport_but_for_those_of_the_list() -> None:
+    report: Any = tool.run(workers=1)  # `make long` has workers of its own
+    version, passed, counts = documented()
+    assert report.unexpected == ()
+    assert report.passing == (), "these are listed, and pass"
+    assert (tool.version(tool.PACKAGE), report.passed) == (version, passed)
+    assert report.by_reason == counts
