@@ -87,6 +87,8 @@ def changes(holds: Holds, message: Message) -> Iterator[Event]:
             yield from offers.turn_started(holds, message)
         case Result():
             yield from _context(holds, window=_window(message))
+        case TaskProgress() if not holds.tasks:
+            pass  # of a task that is not listed
         case TaskStarted() | TaskProgress() | TaskUpdated() | TaskNotification():
             yield from tasks.reported(holds, message)
         case BackgroundTasksChanged():

@@ -70,15 +70,22 @@ from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Initialize, Interrupt
-from quarterdeck.wire.control import ControlRequest
+from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
 from quarterdeck.wire.exchange import Answered, RecentIds
-from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
+from quarterdeck.wire.messages import (
+    Assistant,
+    RateLimitEvent,
+    Result,
+    StreamEvent,
+    User,
+)
 from quarterdeck.wire.outbound import Answer as WireAnswer
-from quarterdeck.wire.outbound import Prompt, Request
+from quarterdeck.wire.outbound import KeepAlive, Prompt, Request
 from quarterdeck.wire.peer import Asked, Peer, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
 from quarterdeck.wire.requests import CanUseTool, HookCallback
 from quarterdeck.wire.states import State
+from quarterdeck.wire.system import Init, Status
 from quarterdeck.wire.versions import Version
 
 BUDGET = "budget"
@@ -86,6 +93,23 @@ BUDGET = "budget"
 REMEMBERED_MESSAGES = 1024
 """Messages that are known when a transcript is read for those that were not received: these are at
 its end."""
+READ_BY_PARTS = frozenset(
+    {
+        Assistant,
+        User,
+        Result,
+        Init,
+        Status,
+        StreamEvent,
+        RateLimitEvent,
+        KeepAlive,
+        ControlRequest,
+        ControlResponse,
+        ControlCancel,
+    }
+)
+"""The messages that some part of the state reads, besides the peer and the watch. The many others
+take the short way through `_line`."""
 DECIDED_BEFORE = Verdict(behavior=Behavior.ALLOW)
 
 
@@ -106,7 +130,9 @@ class LineReport(msgspec.Struct, kw_only=True, gc=False):
     answers: list[bytes] = msgspec.field(default_factory=list)
     """The lines with which the protocol itself answers."""
     tool_calls: int = 0
-    """The tool calls of the turn before the line."""
+    """The tool calls of the turn before the line, if the line has events besides itself."""
+    plain: bool = False
+    """Whether nothing follows from the line but what `holdings` and the status tell."""
 
 
 class RunState:
@@ -256,14 +282,17 @@ class RunState:
     def _line(self, number: int, message: Message, at: int) -> LineReport:
         """A line of the CLI. One whose uuid is known changes only the count."""
         self.said = max(self.said, number)
-        report = LineReport(
-            message=message,
-            events=self.peer.receive_message(message),
-            tool_calls=self.meter.tool_calls,
-        )
-        if not report.events:
+        events = self.peer.receive_message(message)
+        report = LineReport(message=message, events=events)
+        if not events:
             return report
         self.watch.receive(message, at)
+        if len(events) == 1 and type(message) not in READ_BY_PARTS:
+            self.lost_turn.settled()
+            report.plain = True
+            report.answers = self.peer.lines_to_send()
+            return report
+        report.tool_calls = self.meter.tool_calls
         self.asks.receive(message)
         self.lost_turn.receive(message)
         self._note_message(message)

@@ -28,7 +28,7 @@ from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import Connection, ProgramAct
 from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.views import Deltas, merged
-from quarterdeck.runtime.off_loop import large_turn, off_loop
+from quarterdeck.runtime.off_loop import LARGE, large_turn, off_loop
 from quarterdeck.wire.exchange import Ending
 from quarterdeck.wire.messages import StreamEvent
 
@@ -134,7 +134,8 @@ class ProcessEvents:
     ) -> LineResult | None:
         """Decide about a line, with the facts that it needs. Adds its text to the deltas."""
         session = self.session
-        read = await off_loop(len(line), read_line, line)
+        large = len(line) >= LARGE
+        read = await off_loop(len(line), read_line, line) if large else read_line(line)
         if isinstance(read.message, StreamEvent):
             run.said = number
             if (pieces := run.receive_stream(read.message, now)) is not None:
@@ -145,7 +146,8 @@ class ProcessEvents:
             request: await session.rule(question, run.spec)
             for request, question in questions(run.state, read, now).items()
         }
-        await large_turn(len(line))
+        if large:
+            await large_turn(len(line))
         run.said = number
         said = on.Line(run=run.run, number=number, read=read)
         facts = on.LineFacts(now=now, rulings=rulings)

@@ -123,6 +123,8 @@ class StatusTracker(Mutable):
 
         `over`: its process is gone.
         """
+        if self._unchanged(peer, message, over=over):
+            return []
         events: list[Event] = []
         if peer.session_id and peer.session_id != self._cli_session:
             events.append(CliSession(cli_session=peer.session_id))
@@ -139,6 +141,17 @@ class StatusTracker(Mutable):
         if state is not self._state or again:
             events.append(StateChanged(state=state, coded=coded))
         return events
+
+    def _unchanged(self, peer: Peer, message: Message | None, *, over: bool) -> bool:
+        """Whether it is plain that nothing has changed, as after most messages of a turn."""
+        return (
+            peer.state is State.WORKING
+            and self._state is SessionState.WORKING
+            and self._limited is None
+            and peer.session_id == self._cli_session
+            and not over
+            and type(message) is not ApiRetry
+        )
 
 
 def _coded(

@@ -149,6 +149,15 @@ class SessionView(Value):
         return self.cli_state
 
     @property
+    def crashed(self) -> bool:
+        """Whether its last run ended by itself, with an error: nobody stopped or moved it."""
+        if self.run is not None or self.ended is None or self.account.stopping:
+            return False
+        end, began = self.ended, self.account.up_since > 0
+        moved = end.coded is not None and end.coded.code == TextCode.MOVED_AWAY
+        return began and not moved and not end.clean and end.exit_code != 0
+
+    @property
     def coded(self) -> CodedText | None:
         """More about the state: why it ended, what is retried. None: see `detail`."""
         if self.run is None:
@@ -176,21 +185,25 @@ class SessionView(Value):
         return tuple(prompt for prompt in self.unsent if prompt.run is None)
 
 
+_ONLY_COUNTS = frozenset(
+    {
+        Said,
+        SaidBroken,
+        Recalled,
+        Sent,
+        LeftToCli,
+        Decided,
+        SandboxConnection,
+        ProgramActed,
+        SandboxRefused,
+        Noted,
+    }
+)
+
+
 def only_counts(event: Event) -> bool:
     """Whether an event changes only `head`, `updated`, `said` and `sent`.
 
     This is true of nearly all events. An engine need not write the rest of the view for them.
     """
-    return isinstance(
-        event,
-        Said
-        | SaidBroken
-        | Recalled
-        | Sent
-        | LeftToCli
-        | Decided
-        | SandboxConnection
-        | ProgramActed
-        | SandboxRefused
-        | Noted,
-    )
+    return type(event) in _ONLY_COUNTS

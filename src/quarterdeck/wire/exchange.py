@@ -111,7 +111,7 @@ class RecentIds(Mutable):
 
     def add(self, id_: str) -> bool:
         """Take note of an id. False if it was among them already."""
-        if id_ in self:
+        if id_ in self._new or id_ in self._middle or id_ in self._old:
             return False
         self._new.add(id_)
         if len(self._new) >= self.size // 2:

@@ -70,7 +70,7 @@ from quarterdeck.wire.outbound import (
 from quarterdeck.wire.requests import CanUseTool, Elicitation, RequestUserDialog, UnknownRequest
 from quarterdeck.wire.states import State, Transition, transition
 from quarterdeck.wire.system import ApiRetry, Init, Status
-from quarterdeck.wire.turns import PromptDropped, PromptTaken, TurnEnded, TurnLedger
+from quarterdeck.wire.turns import OBSERVED, PromptDropped, PromptTaken, TurnEnded, TurnLedger
 from quarterdeck.wire.versions import (
     Version,
     check,
@@ -80,6 +80,9 @@ from quarterdeck.wire.versions import (
 )
 
 _FOR_PEOPLE = (CanUseTool, Elicitation, RequestUserDialog)
+_CONTROL = frozenset({ControlRequest, ControlResponse, ControlCancel})
+_MOVING = frozenset({Init, StreamEvent, Assistant, Status, ApiRetry})
+"""The messages that can change the state of the protocol by themselves."""
 """Requests that wait for a person. The others are between programs."""
 
 REMEMBERED_UUIDS = 4096
@@ -540,29 +543,20 @@ class Peer:
     # --- inside ---------------------------------------------------------------------------
 
     def _take(self, message: Message, events: list[Event]) -> None:
-        match message:
-            case ControlRequest():
-                events.append(message)
-                self._take_request(message, events)
-                return
-            case ControlResponse():
-                events.append(message)
-                self._take_response(message, events)
-                return
-            case ControlCancel(request_id=request_id):
-                events.append(message)
-                self._withdraw(request_id, "the CLI withdrew it", TextCode.WITHDRAWN_BY_CLI, events)
-                return
-            case _:
-                pass
+        # Every line comes through here: what most messages do not need is looked up by their type.
+        kind = type(message)
+        if kind in _CONTROL:
+            self._take_control(message, events)
+            return
         uuid = getattr(message, "uuid", None)
         if uuid and not self._seen.add(uuid):
             return  # A reconnect may repeat many.
         events.append(message)
         self._learn(message)
-        meaning = self.turns.observe(message)
+        meaning = self.turns.observe(message) if kind in OBSERVED else ()
         events.extend(meaning)
-        self._move(message)
+        if kind in _MOVING:
+            self._move(message)
         for event in meaning:
             match event:
                 case PromptTaken(uuid=uuid) | PromptDropped(uuid=uuid):
@@ -571,6 +565,18 @@ class Peer:
                     self._apply_transition(Transition.TURN_ENDED)
                 case _:
                     pass
+
+    def _take_control(self, message: Message, events: list[Event]) -> None:
+        events.append(message)
+        match message:
+            case ControlRequest():
+                self._take_request(message, events)
+            case ControlResponse():
+                self._take_response(message, events)
+            case ControlCancel(request_id=request_id):
+                self._withdraw(request_id, "the CLI withdrew it", TextCode.WITHDRAWN_BY_CLI, events)
+            case _:
+                raise AssertionError(f"{message!r} is no control message")
 
     def _learn(self, message: Message) -> None:
         """Take from a message what it says of the CLI itself."""

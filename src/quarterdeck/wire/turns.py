@@ -42,6 +42,20 @@ _NO_MODEL = "<synthetic>"
 MOST_REPORTS = 1000
 """A CLI that reports tasks and begins no turn for them must not fill the memory."""
 _NEVER_RUN = frozenset({"cancelled", "discarded", "refused"})
+OBSERVED = frozenset(
+    {
+        Init,
+        StreamEvent,
+        Assistant,
+        User,
+        CommandLifecycle,
+        TaskNotification,
+        Result,
+        SessionStateChanged,
+        ConversationReset,
+    }
+)
+"""The messages that `TurnLedger.observe` reads. Others change no prompt and no turn."""
 
 
 class Turn(Struct, frozen=True):

@@ -104,6 +104,12 @@ def decide_line(state: State, said: Line, facts: LineFacts) -> Decision[LineResu
     assert report is not None
     if not report.events:
         return NO_RESULT
+    if report.plain:  # as most lines are
+        yield from holdings.changes(run.holds, message)
+        for answer in report.answers:
+            yield from sent(run, answer)
+        yield from run.status.changes(run.peer, message, facts.now)
+        return NO_RESULT
     turns: list[TurnEnded] = []
     endings: list[tuple[str, Ending]] = []
     # Parts that most lines do not need are called only where they are needed: every line is here.

@@ -65,6 +65,10 @@ QUICK_TOOLS = frozenset(
 )
 """Tools that have ended a moment after they were allowed. All others may run for hours."""
 
+_OF_TASKS = frozenset(
+    {TaskStarted, TaskProgress, TaskNotification, TaskUpdated, BackgroundTasksChanged}
+)
+_OF_TURNS = frozenset({Assistant, User, Result, ApiRetry, RateLimitEvent})
 MOST_CALLS = 1000
 """Tools and tasks that run at the same time. A CLI that never reports an end must not fill the
 memory."""
@@ -136,7 +140,13 @@ class Watch(Mutable):
     def receive(self, message: Message, at: int) -> None:
         """Take note of a message, at a time in ms. The CLI lives."""
         self.lives(at)
-        self._receive_task(message)
+        kind = type(message)
+        if kind in _OF_TASKS:
+            self._receive_task(message)
+        elif kind in _OF_TURNS:
+            self._receive_turn(message, at)
+
+    def _receive_turn(self, message: Message, at: int) -> None:
         match message:
             case Assistant():
                 self._after_tool = False
@@ -168,7 +178,8 @@ class Watch(Mutable):
 
     def lives(self, at: int) -> None:
         """It has said something, at a time in ms, and be it a piece of text."""
-        self._last = max(self._last, at)
+        if at > self._last:
+            self._last = at
         self._answer = None
 
     def asked_to(self, subtype: str) -> None:
@@ -251,7 +262,7 @@ class Watch(Mutable):
 
     def _receive_task(self, message: Message) -> None:
         match message:
-            case TaskStarted(task_id=task) | TaskProgress(task_id=task):
+            case TaskProgress(task_id=task) | TaskStarted(task_id=task):
                 self._tasks[task] = None
                 if len(self._tasks) > MOST_CALLS:
                     del self._tasks[next(iter(self._tasks))]
