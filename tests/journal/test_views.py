@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal import MemoryJournal, fold, fold_all
 from quarterdeck.journal.stored import decode, encode
@@ -387,6 +388,25 @@ def test_a_restart_of_the_hub_is_no_news_and_what_comes_after_it_is() -> None:
     idle = StateChanged(state=SessionState.IDLE)
     again = Said(run="r1", number=2, line=Raw(b"{}"))
     assert viewed(*told, again, idle).news == len(told) + 1
+
+
+def test_a_run_that_ended_by_itself_with_an_error_has_crashed() -> None:
+    up = (*STARTED, RunStarted(run="r1", pid=7))
+
+    def ended(**how: Any) -> RunEnded:
+        return RunEnded(run="r1", reason="", **how)
+
+    assert viewed(*up, ended(signal=9, cut_off=True)).crashed
+    assert viewed(*up, ended(exit_code=1)).crashed
+    assert not viewed(*up).crashed
+    assert not viewed(*up, ended(exit_code=0)).crashed
+    assert not viewed(*up, ended(clean=True)).crashed
+    assert not viewed(*STARTED, ended()).crashed  # it never began
+    assert not viewed(*up, RunStopping(run="r1", by="ann"), ended(signal=9)).crashed
+    moved = CodedText(code=TextCode.MOVED_AWAY, name="here", other="there")
+    assert not viewed(*up, ended(coded=moved)).crashed
+    again = RunStarting(run="r2", machine="here")
+    assert not viewed(*up, ended(signal=9), again).crashed
 
 
 def test_an_ended_run_ends_the_session_with_its_reason_and_closes_its_questions() -> None:

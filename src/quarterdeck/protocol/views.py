@@ -173,6 +173,8 @@ class SessionShape(Value, omit_defaults=False):
     asks: int
     holds: HoldsShape
     offers: Offers | None
+    crashed: bool = False
+    """Its last run ended by itself, with an error."""
     """The commands, models and agents that can be chosen. Null in lists and in the stream: `GET`
     the session for them. The event `offers.changed` tells that they have changed."""
 

@@ -84,7 +84,17 @@ def test_an_idle_session_says_how_its_last_turn_ended() -> None:
     assert session_state(waits) == "waiting for you"
     over = msgspec.structs.replace(shape, state=SessionState.ENDED, machine="")
     assert session_state(over) == "did not start"
-    assert session_state(msgspec.structs.replace(over, directory="/srv")) == "ended"
+    over = msgspec.structs.replace(over, directory="/srv")
+    assert session_state(over) == "ended"
+    for problem, words in [
+        ("interrupted", "ended"),
+        ("server_error", "ended: failed"),
+        ("authentication_failed", "ended: needs login"),
+        ("verification_required", "ended: needs login"),
+    ]:
+        turn = LastTurn(at=1, failed=True, outcome="", problem=problem)
+        assert session_state(msgspec.structs.replace(over, last_turn=turn)) == words
+    assert session_state(msgspec.structs.replace(over, crashed=True)) == "crashed"
 
 
 def test_a_call_names_its_tool_once() -> None:

@@ -1,12 +1,17 @@
-"""What of an agent's texts may be shown: secrets stay hidden wherever a text is cut. No network."""
+"""What of agents is shown, and how: secrets stay hidden wherever a text is cut. No network."""
 
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from quarterdeck.fronts.telegram import shown
+from quarterdeck.fronts.telegram.commands.base import state_text
 from quarterdeck.fronts.telegram.progress import TAIL, safe_tail
 from quarterdeck.fronts.telegram.shown import beginning, safe, safe_slices, safe_start
+from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.views import LastTurn
+from support.acp_shapes import session
 
 SECRETS = (
     "see https://ada:hunterhunter@example.org/x for it",
@@ -74,3 +79,16 @@ def test_the_end_of_a_text_shows_no_part_of_a_secret_that_begins_before_it() -> 
         text = "word " * 400 + "Authorization: Bearer hunterhunter\n" + "x" * after
         assert "hunt" not in safe_tail(text)
         assert "unter" not in safe_tail(text)
+
+
+def test_a_session_that_crashed_or_failed_says_so_in_red() -> None:
+    turn = LastTurn(at=1, failed=True, outcome="", problem="authentication_failed")
+    over = session(state=SessionState.ENDED, run=None, directory="/work")
+    assert state_text(over) == "⚪ ended"
+    assert state_text(replace(over, crashed=True)) == "🔴 crashed"
+    assert state_text(replace(over, last_turn=turn)) == "🔴 needs login"
+    assert state_text(replace(over, directory=None)) == "🔴 did not start"
+    idle = session()
+    assert state_text(idle) == "🟢 idle"
+    assert state_text(replace(idle, last_turn=replace(turn, problem="x"))) == "🔴 failed"
+    assert state_text(replace(idle, last_turn=replace(turn, problem="interrupted"))) == "🟢 idle"

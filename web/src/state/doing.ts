@@ -25,9 +25,17 @@ export function doingOf(session: Session, unread: boolean): Doing {
     return { label: words.budgetSpent, tone: "wait" };
   if (session.state === "working") return working(session);
   if (session.state === "idle") return idle(session, unread);
-  if (session.state === "ended" && neverBegan(session))
-    return { label: words.notStarted, tone: "bad" };
+  if (session.state === "ended") return ended(session) ?? { label, tone };
   return { label, tone };
+}
+
+/** How a session ended, if something was wrong with its process or its last turn. */
+function ended(session: Session): Doing | undefined {
+  if (neverBegan(session)) return { label: words.notStarted, tone: "bad" };
+  if (session.crashed) return { label: words.crashed, tone: "bad" };
+  const failed = failure(session);
+  if (failed?.tone !== "bad") return undefined;
+  return { ...failed, label: words.endedAfter(failed.label) };
 }
 
 /** Whether a machine was to run the last process, and could not: the CLI is missing, for one. */

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from quarterdeck.domain.marks import mark_invisible
+from quarterdeck.protocol.failures import Failure, failure_of
 from quarterdeck.protocol.sandbox import OFF, Network, SandboxState
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.wire.tools import one_line
@@ -124,20 +125,25 @@ def state_text(state: SessionState) -> str:
     return _STATE_TEXTS.get(state, state.value)
 
 
+_FAILURE_TEXTS = {
+    Failure.NOT_STARTED: "did not start",
+    Failure.CRASHED: "crashed",
+    Failure.LOGIN: "needs login",
+    Failure.TURN: "failed",
+}
+
+
 def session_state(shape: SessionShape) -> str:
-    """What a session does, or how it ended its last turn, as the web app says it."""
-    if shape.state is SessionState.ENDED and shape.machine is not None and shape.directory is None:
-        return "did not start"  # its machine could not run it: the CLI is missing, for one
-    if shape.state is not SessionState.IDLE:
-        return state_text(shape.state)
-    if shape.budgets:
-        return "budget spent"
-    if any(task.background for task in shape.holds.tasks):
-        return "in background"
-    turn = shape.last_turn
-    if turn is None or not turn.failed or turn.problem == "interrupted":
-        return state_text(shape.state)
-    return "needs login" if turn.problem == "authentication_failed" else "failed"
+    """What a session does, or how it or its last turn ended, as the web app says it."""
+    failure = failure_of(shape)
+    if shape.state is SessionState.ENDED and failure in {Failure.LOGIN, Failure.TURN}:
+        return f"ended: {_FAILURE_TEXTS[failure]}"
+    if shape.state is SessionState.IDLE:
+        if shape.budgets:
+            return "budget spent"
+        if any(task.background for task in shape.holds.tasks):
+            return "in background"
+    return state_text(shape.state) if failure is None else _FAILURE_TEXTS[failure]
 
 
 def call_text(tool: str, title: str) -> str:

@@ -62,6 +62,7 @@ def session_shape(view: SessionView, *, offers: bool = False) -> SessionShape:
             cut=view.holds.cut,
         ),
         offers=view.holds.offers if offers else None,
+        crashed=view.crashed,
     )
 
 

@@ -14,12 +14,13 @@ from quarterdeck.fronts.telegram.asks import Press
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.protocol.commands import Control
+from quarterdeck.protocol.failures import Failure, failure_of
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import SessionShape
 
 Handler = Callable[[Job, str], Awaitable[None]]
 
-STATES: dict[SessionState, str] = {
+_STATES: dict[SessionState, str] = {
     SessionState.STARTING: "🟡 starting",
     SessionState.IDLE: "🟢 idle",
     SessionState.WORKING: "🔵 working",
@@ -29,6 +30,12 @@ STATES: dict[SessionState, str] = {
     SessionState.LIMITED: "🟠 rate limited",
     SessionState.DISCONNECTED: "🔴 disconnected",
     SessionState.ENDED: "⚪ ended",
+}
+_FAILURES: dict[Failure, str] = {
+    Failure.NOT_STARTED: "🔴 did not start",
+    Failure.CRASHED: "🔴 crashed",
+    Failure.LOGIN: "🔴 needs login",
+    Failure.TURN: "🔴 failed",
 }
 
 
@@ -61,7 +68,15 @@ def run_button(text: str, line: str) -> Press:
 
 def session_line(shape: SessionShape) -> str:
     """A session in one line."""
-    return f"{STATES.get(shape.state, shape.state.value)} · {safe_line(shape.name, 60)}"
+    return f"{state_text(shape)} · {safe_line(shape.name, 60)}"
+
+
+def state_text(shape: SessionShape) -> str:
+    """What a session does, or what went wrong with it."""
+    failure = failure_of(shape)
+    if failure is not None and not any(task.background for task in shape.holds.tasks):
+        return _FAILURES[failure]
+    return _STATES.get(shape.state, shape.state.value)
 
 
 async def control(job: Job, session: str, request: dict[str, object], timeout: float = 30.0) -> Raw:

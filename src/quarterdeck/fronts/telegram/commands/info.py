@@ -9,9 +9,9 @@ from quarterdeck.client.calls import HubRefused
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.telegram.asks import Press, Rows
 from quarterdeck.fronts.telegram.commands.base import (
-    STATES,
     control,
     run_button,
+    state_text,
 )
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.progress import duration, money
@@ -179,7 +179,7 @@ async def stats(job: Job, rest: str) -> None:
     place = shape.directory or shape.spec.directory or "?"
     detail = f" · {safe_line(shape.detail, 200)}" if shape.detail else ""
     lines = [
-        f"{STATES.get(shape.state, shape.state.value)}{detail}",
+        f"{state_text(shape)}{detail}",
         f"{shape.turns} turns · {dollars(shape.cost_usd)} · {shape.tokens:,} tokens",
         f"created {duration(now - shape.created)} ago by {safe_line(shape.by, 60)}",
         f"model {safe_line(shape.model or unset, 60)} · mode {shape.mode or unset}",
