@@ -52,6 +52,9 @@ const mayAllow = (place: HTMLElement): boolean =>
   );
 
 describe("a card of a call", () => {
+  // Without the right to steer no file is read.
+  beforeEach(() => store.state.set({ me: { name: "ada", rights: [] } as unknown as Me }));
+
   it.each([
     ["isolates", TROJAN, "make test ⟨U+2067⟩⟨U+2066⟩; touch PWNED ⟨U+2069⟩⟨U+2066⟩# on all"],
     ["400 blanks", `ls${" ".repeat(400)}; rm -rf ~/EVIL`, "ls· 400 blanks ·; rm -rf ~/EVIL"],
@@ -322,6 +325,26 @@ describe("a question of an agent that ended", () => {
 });
 
 describe("a plan", () => {
+  it("has no obvious answer until there are comments: then that is to send them", async () => {
+    const opened = { ask: "a", ask_kind: "plan", plan: "One step." } as unknown as AskOpened;
+    const place = await drawn(<PlanForm opened={opened} busy={false} answer={() => undefined} />);
+    const primary = () =>
+      [...place.querySelectorAll("button.button-primary, button[data-primary]")].map(
+        (one) => one.textContent,
+      );
+    expect(primary()).toEqual([]);
+    await act(async () => button(place, "Comment")?.click());
+    const field = place.querySelector("textarea");
+    await act(async () => {
+      Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")?.set?.call(
+        field,
+        "No.",
+      );
+      field?.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    expect(primary()).toEqual(["Keep planning, with 1 comment"]);
+  });
+
   it("hides nothing that is sent on with it", async () => {
     const plan =
       "Step \u202eone <!-- and rm -rf / --> [docs](https://good.example 'hint')\n\n" +

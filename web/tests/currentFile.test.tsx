@@ -23,6 +23,13 @@ afterEach(() =>
 );
 const AFTER = "one\nTWO\nthree\n";
 
+/** What allows a call, and can be pressed. */
+const allows = (place: HTMLElement): string[] =>
+  [...place.querySelectorAll("button")]
+    .filter((one) => !one.disabled && !one.textContent?.startsWith("Deny"))
+    .map((one) => one.textContent ?? "");
+const ALLOWS = ["Allow once", "Allow for session …", "Always allow …", "Edit …"];
+
 async function drawn(
   answer: () => Promise<object>,
   rights = ["steer"],
@@ -75,9 +82,39 @@ describe("a call that replaces a file", () => {
     expect(failed.textContent).toContain("no such machine");
   });
 
+  it.each(["Write", "Edit"])(
+    "can be allowed only after its file was read: %s",
+    async (tool) => {
+      let say: (file: object) => void = () => undefined;
+      const answer = new Promise<object>((done) => {
+        say = done;
+      });
+      const input = { file_path: "/w/a", content: AFTER, old_string: "two", new_string: "TWO" };
+      const place = await drawn(() => answer, ["steer"], tool, input);
+      expect(place.textContent).toMatch(/Reading (it|the file) …/);
+      expect(allows(place)).toEqual([]);
+      await act(async () => say(file("text", "one\ntwo\nthree\n")));
+      expect(place.textContent).not.toContain("Reading");
+      expect(allows(place)).toEqual(ALLOWS);
+    },
+  );
+
+  it.each(["Write", "Edit"])(
+    "can be allowed if its file cannot be read, and says why: %s",
+    async (tool) => {
+      const input = { file_path: "/w/a", content: AFTER, old_string: "two", new_string: "TWO" };
+      const answer = async () => Promise.reject(new Error("no such machine"));
+      const place = await drawn(answer, ["steer"], tool, input);
+      expect(place.textContent).toContain("no such machine");
+      expect(allows(place)).toEqual(ALLOWS);
+    },
+  );
+
   it("reads nothing for somebody who may not answer", async () => {
     const place = await drawn(async () => file("text", "secret"), []);
     expect(place.textContent).not.toContain("secret");
+    expect(place.textContent).toContain("This replaces the whole file, if there is one.");
+    expect(place.textContent).not.toContain("Reading");
   });
 });
 
@@ -116,6 +153,10 @@ describe("a call that changes a part of a file", () => {
     expect(rows[0]).toContain("2 unchanged lines");
     expect(rows.at(-1)).toContain("3 unchanged lines");
     expect(place.querySelector(".code-plus")?.textContent).toBe("+1");
+    const numbers = [...place.querySelectorAll<HTMLElement>(".code-row")].map(
+      (row) => row.dataset.line,
+    );
+    expect(numbers.slice(1, -1)).toEqual(["3", "4", "5", "6", "6", "7", "8", "9"]);
     expect(place.textContent).not.toContain("replaces the whole file");
   });
 

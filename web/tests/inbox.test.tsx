@@ -26,6 +26,31 @@ describe("questions that are answered together", () => {
     ["a short command", bash("a", "ls"), true],
     ["an edit", ask("a", "Edit", { file_path: "/f", old_string: "a", new_string: "b" }), true],
     ["lines that are folded", bash("a", "x\n".repeat(100)), false],
+    [
+      "an edit of every place",
+      ask("a", "Edit", { file_path: "/f", old_string: "a", new_string: "b", replace_all: true }),
+      false,
+    ],
+    [
+      "an edit of every place, said by a text",
+      ask("a", "Edit", { file_path: "/f", old_string: "a", new_string: "b", replace_all: "true" }),
+      false,
+    ],
+    [
+      "an edit whose card folds lines as soon as it has read the file",
+      ask("a", "Edit", { file_path: "/f", old_string: "x\n".repeat(38), new_string: "" }),
+      false,
+    ],
+    [
+      "several edits of a file",
+      ask("a", "MultiEdit", { file_path: "/f", edits: [{ old_string: "a", new_string: "b" }] }),
+      false,
+    ],
+    [
+      "a cell of a notebook",
+      ask("a", "NotebookEdit", { notebook_path: "/f", new_source: "a" }),
+      false,
+    ],
     ["a file that is replaced", ask("a", "Write", { file_path: "/f", content: "" }), false],
     ["a plan", ask("a", "ExitPlanMode", {}, 1, "plan"), false],
     ["choices", ask("a", "AskUserQuestion", {}, 1, "questions"), false],
@@ -101,6 +126,7 @@ describe("what a session does", () => {
   const turn = (problem: string) => ({ at: 1, failed: true, outcome: "success", problem });
   const at = Date.now() + 3_600_000;
   const later = at + 7 * 86_400_000;
+  const over = { state: "ended", machine: "", directory: "/w" };
   const limited = (resets_at: number) => ({
     state: "rate_limited",
     holds: { ...holds, limits: [{ kind: "rate_limited", status: "rejected", resets_at }] },
@@ -118,12 +144,28 @@ describe("what a session does", () => {
     ["has ended", { state: "ended", machine: "", directory: "/w" }, "ended"],
     ["was never run here", { state: "ended" }, "ended"],
     ["has no CLI", { state: "ended", machine: "", directory: null }, "did not start"],
+    ["crashed", { ...over, crashed: true }, "crashed"],
+    ["ended after a failure", { ...over, last_turn: turn("") }, "ended: failed"],
+    [
+      "ended without a login",
+      { ...over, last_turn: turn("authentication_failed") },
+      "ended: needs login",
+    ],
+    ["ended after an interrupt", { ...over, last_turn: turn("interrupted") }, "ended"],
     ["failed", { last_turn: turn("") }, "failed"],
     ["was interrupted", { last_turn: turn("interrupted") }, "interrupted"],
     ["must log in", { last_turn: turn("authentication_failed") }, "needs login"],
     ["works again", { state: "working", last_turn: turn("billing_error") }, "working"],
   ])("is told: %s", (_, over, label) => {
     expect(doingOf(session(over as object), false).label).toBe(label);
+  });
+
+  it.each([
+    [{ ...over, crashed: true }, "bad"],
+    [{ ...over, last_turn: turn("") }, "bad"],
+    [over, "ended"],
+  ])("is red if something went wrong: %o", (over, tone) => {
+    expect(doingOf(session(over as object), false).tone).toBe(tone);
   });
 
   it("has the title and the time of the call of the main agent", () => {

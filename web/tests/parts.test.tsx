@@ -200,7 +200,9 @@ describe("small parts", () => {
 
   it("show an edit that was made at its place in the file", () => {
     const structured = {
-      structuredPatch: [{ newStart: 7, lines: [" a", "-b", "+c", "\\ No newline"] }],
+      structuredPatch: [
+        { oldStart: 5, newStart: 7, lines: [" a", "-b", "+c", "\\ No newline"] },
+      ],
     };
     const [edit] = appliedEdits("Edit", { file_path: "/f", old_string: "b" }, structured);
     expect(patchRows(edit?.hunks ?? []).map((row) => `${row.sign}${row.text}`)).toEqual([
@@ -210,6 +212,7 @@ describe("small parts", () => {
       "+c",
       "  No newline",
     ]);
+    expect(patchRows(edit?.hunks ?? []).map((row) => row.number)).toEqual([undefined, 7, 6, 8, 0]);
   });
 
   it("find the word that is being written", () => {

@@ -7,7 +7,7 @@ import { Marked } from "../ui/Marked";
 import { cutAt, segmentsOf } from "../ui/marks";
 import styles from "./asks.module.css";
 import type { Content, Member } from "./callContent";
-import { type CurrentFile, replacementText } from "./currentFile";
+import { type CurrentFile, replacementText, surroundingsText } from "./currentFile";
 
 const words = catalogue.asks;
 
@@ -21,11 +21,16 @@ export function CallContent(props: {
   hidden: number;
   /** The file that the call changes. */
   current: CurrentFile;
+  reading: boolean;
   place: RefObject<HTMLDivElement | null>;
   onMore: () => void;
 }) {
   const { content } = props;
   const written = content.parts.find((part) => part.kind === "diff")?.edit.after ?? "";
+  const about =
+    props.tool === "Write"
+      ? replacementText(props.current, written, props.reading)
+      : surroundingsText(props.current, props.reading);
   const isJson = content.parts.some((part) => part.kind === "code" && part.language === "json");
   return (
     <>
@@ -44,9 +49,7 @@ export function CallContent(props: {
       )}
       {(props.tool === "Write" || props.tool === "Edit") && (
         <div ref={props.place}>
-          {props.tool === "Write" && (
-            <p className={css.texts.muted}>{replacementText(props.current, written)}</p>
-          )}
+          {about && <p className={css.texts.muted}>{about}</p>}
           {props.current.changed && (
             <p className={css.note.note} data-tone="warn" role="status">
               {words.fileChanged}

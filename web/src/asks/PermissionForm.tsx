@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { errorText } from "../api/http";
 import { MOST } from "../session/Diff";
-import { useRights } from "../state/store";
+import { useAppState } from "../state/store";
 import { text as catalogue } from "../text";
 import { css } from "../ui/css";
 import { takeFocus } from "../ui/focus";
@@ -11,7 +11,7 @@ import type { FormProps } from "./AskCard";
 import styles from "./asks.module.css";
 import { CallContent } from "./CallContent";
 import { contentOf, FIRST_LINES, hiddenLines } from "./callContent";
-import { useCurrentFile } from "./currentFile";
+import { isReading, useCurrentFile } from "./currentFile";
 import { guard, OPEN_CARD } from "./keyGuard";
 import { type Lasting, LastingForm } from "./LastingForm";
 import { inputOf } from "./request";
@@ -20,11 +20,12 @@ const words = catalogue.asks;
 
 type Open = "edit" | "deny" | Lasting | undefined;
 
-/** A tool call that a person decides about. It can be allowed only when all of it is shown. */
+/** A tool call that a person decides about. It can be allowed only when all of it is shown, with its file. */
 export function PermissionForm({ opened, busy, answer }: FormProps) {
   const input = useMemo(() => inputOf(opened), [opened]);
-  const mayRead = useRights().includes("steer");
-  const current = useCurrentFile(opened, mayRead);
+  // Undefined until it is known who is logged in.
+  const mayRead = useAppState((state) => state.me?.rights.includes("steer"));
+  const current = useCurrentFile(opened, mayRead === true);
   const before = current.file?.text ?? "";
   const content = useMemo(
     () => contentOf(opened.tool, input, before),
@@ -32,7 +33,8 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
   );
   const [lines, setLines] = useState(FIRST_LINES);
   const hidden = useMemo(() => hiddenLines(content, lines), [content, lines]);
-  const mayAllow = hidden === 0;
+  const reading = isReading(opened, mayRead !== false, current);
+  const mayAllow = hidden === 0 && !reading;
   const [open, setOpen] = useState<Open>();
   const [draft, setDraft] = useState(() => escapedJson(JSON.stringify(input, null, 2)));
   const [wrong, setWrong] = useState("");
@@ -74,6 +76,7 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
         lines={lines}
         hidden={hidden}
         current={current}
+        reading={reading}
         onMore={() => setLines(lines < MOST ? MOST : lines + MOST)}
       />
       {open === "edit" && (
@@ -141,7 +144,13 @@ export function PermissionForm({ opened, busy, answer }: FormProps) {
       )}
       {(open === "session" || open === "always") && (
         <div ref={part}>
-          <LastingForm opened={opened} busy={busy} first={open} answer={answer} back={back} />
+          <LastingForm
+            opened={opened}
+            busy={busy || !mayAllow}
+            first={open}
+            answer={answer}
+            back={back}
+          />
         </div>
       )}
       {open === undefined && (

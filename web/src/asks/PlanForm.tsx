@@ -104,9 +104,7 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
       <div className={`${css.layout.buttons} ${styles.buttons}`}>
         <button
           type="button"
-          // With comments, the likely answer is to send them.
-          className={feedback ? undefined : css.button.primary}
-          data-primary=""
+          // No approval is the obvious answer: a plan is read first.
           data-key="1"
           data-twice={words.twice.auto}
           title={words.key("1")}
@@ -137,6 +135,7 @@ export function PlanForm({ opened, busy, answer }: FormProps) {
         </button>
         <button
           type="button"
+          // With comments, the likely answer is to send them.
           className={feedback ? css.button.primary : undefined}
           data-key="4"
           data-twice={words.twice.revise}

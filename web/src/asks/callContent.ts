@@ -53,10 +53,8 @@ export function contentOf(tool: string, input: JsonObject, before = ""): Content
     tool === "Bash"
       ? [{ kind: "code", code: text(input.command), language: "bash" }]
       : editsOf(tool, input)
-          .map((edit) => (tool === "Write" ? { ...edit, before } : edit))
-          .map((edit) =>
-            tool === "Edit" ? inFile(edit, before, input.replace_all === true) : edit,
-          )
+          .map((edit) => (tool === "Write" ? { ...edit, before, whole: true } : edit))
+          .map((edit) => (tool === "Edit" ? inFile(edit, before, replacesAll(input)) : edit))
           .map((edit) => ({ kind: "diff", edit, rows: editRows(edit) }));
   const members = Object.entries(input)
     .filter(([name, value]) => !known.includes(name) || !isWhole(name, value))
@@ -71,6 +69,11 @@ export function contentOf(tool: string, input: JsonObject, before = ""): Content
   return { parts, members, description: tool === "Bash" ? text(input.description) : "" };
 }
 
+/** Whether an edit is for every place. A value that is no truth value may mean it to a CLI. */
+export function replacesAll({ replace_all: all }: JsonObject): boolean {
+  return all !== undefined && all !== null && all !== false && all !== "false";
+}
+
 /**
  * The edit as the change of the whole file, so that it has its surroundings. As it is where the file does not
  * have the old text just once: then it cannot be told what would be changed.
@@ -79,7 +82,7 @@ function inFile(edit: FileEdit, file: string, everywhere: boolean): FileEdit {
   if (!file || !edit.before) return edit;
   const parts = file.split(edit.before);
   if (parts.length < 2 || (parts.length > 2 && !everywhere)) return edit;
-  return { ...edit, before: file, after: parts.join(edit.after) };
+  return { ...edit, before: file, after: parts.join(edit.after), whole: true };
 }
 
 /** Whether a part shows all of a member: one with an unexpected type is listed as it is. */

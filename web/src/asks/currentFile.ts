@@ -1,6 +1,6 @@
 // The file that a call would replace, as it is now: read from its machine while the question is open.
 import { useEffect, useState } from "react";
-import { ApiError, errorText, get } from "../api/http";
+import { errorText, get } from "../api/http";
 import type { components } from "../api/schema";
 import type { AskOpened } from "../api/types";
 import { lookup } from "../state/lookup";
@@ -39,8 +39,7 @@ export function useCurrentFile(opened: AskOpened, wanted: boolean): CurrentFile 
         if (!left) setCurrent((before) => withFile(before, file));
       } catch (error) {
         // The question was answered meanwhile, or the connection is lost: what was read stays.
-        const gone = error instanceof ApiError && error.status === 404;
-        if (!left && !gone)
+        if (!left)
           setCurrent((before) => (before.file ? before : { ...before, error: errorText(error) }));
       }
     };
@@ -56,6 +55,12 @@ export function useCurrentFile(opened: AskOpened, wanted: boolean): CurrentFile 
   return current;
 }
 
+/** Whether the card of a call is not complete yet: its file is being read. */
+export function isReading(opened: AskOpened, wanted: boolean, current: CurrentFile): boolean {
+  const known = current.file !== undefined || current.error !== undefined;
+  return wanted && CHANGES.has(opened.tool) && !known;
+}
+
 /** The same object if nothing has changed: a card with the same content is not another card. */
 export function withFile(before: CurrentFile, file: SeenFile): CurrentFile {
   const known = before.file;
@@ -66,11 +71,25 @@ export function withFile(before: CurrentFile, file: SeenFile): CurrentFile {
 const words = text.states.replaces;
 
 /** What happens to the file, in words. */
-export function replacementText({ file, error }: CurrentFile, after: string): string {
+export function replacementText(
+  { file, error }: CurrentFile,
+  after: string,
+  reading = true,
+): string {
   if (error !== undefined) return words.unknown(error);
-  if (!file) return words.reading;
+  if (!file) return reading ? words.reading : words.notRead;
   if (file.state === "missing") return words.creates;
   if (file.state !== "text") return words.hidden(lookup(words.why, file.state) ?? file.state);
   if (file.text === after) return words.same;
   return words.differs(lineCount(file.text ?? ""));
+}
+
+/** Why the lines around an edit are not shown; nothing where they are. */
+export function surroundingsText({ file, error }: CurrentFile, reading: boolean): string {
+  const { edits } = words;
+  if (error !== undefined) return edits.unknown(error);
+  if (!file) return reading ? edits.reading : "";
+  if (file.state === "text") return "";
+  if (file.state === "missing") return edits.missing;
+  return edits.unknown(`${lookup(words.why, file.state) ?? file.state}.`);
 }

@@ -1,17 +1,26 @@
 // Which questions can be answered together: calls of one tool, each of them shown whole. Pure.
 import type { Ask } from "../api/types";
-import { contentOf, FIRST_LINES, hiddenLines } from "../asks/callContent";
+import { contentOf, FIRST_LINES, hiddenLines, replacesAll } from "../asks/callContent";
 import { inputOf } from "../asks/request";
+import { CONTEXT } from "../session/Diff";
 
 type Asks = ReadonlyMap<string, Ask>;
 
+/** Tools whose effect depends on what is in the file: their input alone does not show it. */
+const DEPENDS_ON_FILE: ReadonlySet<string> = new Set(["Write", "MultiEdit", "NotebookEdit"]);
+/** Rows that the file adds to the change of an edit: unchanged lines before and after it. */
+const AROUND = 2 * (CONTEXT + 1);
+
 /**
  * Whether a question can be answered by a choice for several: a call whose card shows all of it without a
- * further click. A call that replaces a file is not: its card shows another change when the file changes.
+ * further click, whatever is in the file that it changes.
  */
 export function mayBeSelected({ opened }: Ask): boolean {
-  if (opened.ask_kind !== "tool" || opened.tool === "Write") return false;
-  return hiddenLines(contentOf(opened.tool, inputOf(opened)), FIRST_LINES) === 0;
+  if (opened.ask_kind !== "tool" || DEPENDS_ON_FILE.has(opened.tool)) return false;
+  const input = inputOf(opened);
+  const edit = opened.tool === "Edit";
+  if (edit && replacesAll(input)) return false;
+  return hiddenLines(contentOf(opened.tool, input), FIRST_LINES - (edit ? AROUND : 0)) === 0;
 }
 
 /** Whether a question can join those that are selected: it must be of the same tool. */

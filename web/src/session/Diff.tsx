@@ -4,11 +4,15 @@ import type { FileEdit, Hunk } from "../state/tools";
 import { text as catalogue } from "../text";
 import { css } from "../ui/css";
 import { Marked } from "../ui/Marked";
-import { withMarks } from "../ui/marks";
+import { segmentsOf, withMarks } from "../ui/marks";
+import { renderHighlighted } from "./CodeBlock";
 import styles from "./code.module.css";
+import type { Piece } from "./highlightCache";
 import { useRelativePath } from "./relativePath";
+import { useRowColours } from "./rowColours";
 
-const CONTEXT = 3;
+/** Unchanged lines that are shown before and after a change. */
+export const CONTEXT = 3;
 /** Rows that are rendered at once. */
 export const MOST = 2000;
 /** Empty lines in a row that are shown as they are. */
@@ -22,21 +26,27 @@ export interface Row {
   text: string;
   /** How many lines it stands for, if more than one. */
   lines?: number;
+  /** Its number in the new file; for a line that is removed, in the old one; 0 for a note of diff. */
+  number?: number;
 }
 
-/** The changed lines with a little context. No changed line is left out. */
-export function rowsOf(before: string, after: string): Row[] {
+/**
+ * The changed lines with a little context. No changed line is left out. With `whole` both are whole files,
+ * and each row has its number.
+ */
+export function rowsOf(before: string, after: string, whole = false): Row[] {
   // Two texts that have next to nothing in common would take for ever: then one replaces the other.
   const parts = diffLines(before, after, { maxEditLength: HARDEST }) ?? [
     { value: before, removed: true, added: false },
     { value: after, added: true, removed: false },
   ];
-  const rows = parts.flatMap((part): Row[] => {
+  const plain = parts.flatMap((part): Row[] => {
     if (!part.value) return [];
     const lines = part.value.replace(/\n$/, "").split("\n");
     const sign = part.added ? "+" : part.removed ? "-" : " ";
     return lines.map((text) => ({ sign, text }));
   });
+  const rows = whole ? withNumbers(plain, 1, 1) : plain;
   const near = rows.map((_, index) =>
     rows.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1).some((row) => row.sign !== " "),
   );
@@ -48,6 +58,18 @@ export function rowsOf(before: string, after: string): Row[] {
     else found.push({ sign: "…", text: "", lines: 1 });
   });
   return withoutEmptyRuns(found);
+}
+
+/** The rows with their numbers, which begin with these in the old and the new file. */
+function withNumbers(rows: readonly Row[], old: number, now: number): Row[] {
+  const next = { old, now };
+  return rows.map((row) => {
+    if (row.number === 0) return row;
+    const number = row.sign === "-" ? next.old : next.now;
+    if (row.sign !== "+") next.old += 1;
+    if (row.sign !== "-") next.now += 1;
+    return { ...row, number };
+  });
 }
 
 /** Many empty lines in a row would push what comes after them out of sight: they are counted. */
@@ -64,7 +86,7 @@ function withoutEmptyRuns(rows: readonly Row[]): Row[] {
     )
       end += 1;
     const count = end - at;
-    if (count > MOST_EMPTY) found.push({ sign: row.sign, text: "", lines: count });
+    if (count > MOST_EMPTY) found.push({ ...row, text: "", lines: count });
     else found.push(...rows.slice(at, Math.max(end, at + 1)));
     at = Math.max(end, at + 1);
   }
@@ -75,10 +97,14 @@ function withoutEmptyRuns(rows: readonly Row[]): Row[] {
 export function patchRows(hunks: readonly Hunk[]): Row[] {
   return hunks.flatMap((hunk): Row[] => [
     { sign: "…", text: catalogue.parts.atLine(hunk.start) },
-    ...hunk.lines.map((line): Row => {
-      const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
-      return { sign, text: line.slice(1) };
-    }),
+    ...withNumbers(
+      hunk.lines.map((line): Row => {
+        const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
+        return { sign, text: line.slice(1), ...(line[0] === "\\" ? { number: 0 } : {}) };
+      }),
+      hunk.oldStart ?? hunk.start,
+      hunk.start,
+    ),
   ]);
 }
 
@@ -89,8 +115,8 @@ export function linesOf(rows: readonly Row[], sign?: Sign): number {
     .reduce((sum, row) => sum + (row.lines ?? 1), 0);
 }
 
-export const editRows = ({ before, after, hunks }: FileEdit): Row[] =>
-  hunks ? patchRows(hunks) : rowsOf(before, after);
+export const editRows = ({ before, after, hunks, whole }: FileEdit): Row[] =>
+  hunks ? patchRows(hunks) : rowsOf(before, after, whole);
 
 /** A change to a file. With `rows`, the caller offers the rest. */
 export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; rows?: number }) {
@@ -98,8 +124,10 @@ export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; r
   const [more, setMore] = useState(MOST);
   const rows = useMemo(() => editRows(edit), [edit]);
   const visible = rows.slice(0, most ?? more);
+  const colours = useRowColours(rows, edit.path);
+  const numbered = rows.some((row) => row.number !== undefined);
   return (
-    <figure className={styles.diff}>
+    <figure className={styles.diff} data-numbered={numbered || undefined}>
       <figcaption>
         <span
           className={`${css.texts.path} ${styles.path}`}
@@ -113,11 +141,11 @@ export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; r
       </figcaption>
       <pre tabIndex={0}>
         {visible.map((row, index) => (
-          <span key={index} className={styles.row} data-sign={row.sign}>
+          <span key={index} className={styles.row} data-sign={row.sign} data-line={row.number || undefined}>
             <span className={styles.sign} aria-hidden="true" data-no-copy>
               {row.sign}
             </span>
-            <RowText row={row} />
+            <RowText row={row} colours={colours?.get(index)} />
             {"\n"}
           </span>
         ))}
@@ -135,7 +163,14 @@ export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; r
   );
 });
 
-function RowText({ row }: { row: Row }) {
+function RowText({ row, colours }: { row: Row; colours: Piece[] | undefined }) {
+  if (row.lines === undefined && row.sign !== "…" && colours?.length) {
+    return (
+      <bdi className={css.marked.marked} data-code="" dir="ltr">
+        {renderHighlighted(segmentsOf(row.text, true), [colours])}
+      </bdi>
+    );
+  }
   if (row.lines === undefined) return <Marked text={row.text} code />;
   if (row.sign === "…") return catalogue.parts.unchangedLines(row.lines);
   return <span className={css.marked.mark}>{catalogue.parts.emptyLines(row.lines)}</span>;

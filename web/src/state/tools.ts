@@ -84,11 +84,15 @@ export interface FileEdit {
   path: string;
   before: string;
   after: string;
+  /** Whether both are whole files: then their lines have numbers. */
+  whole?: boolean;
   /** The change with its place in the file, once the tool has made it. */
   hunks?: Hunk[];
 }
 export interface Hunk {
+  /** The numbers of its first line: in the new file, and in the old one if it is known. */
   start: number;
+  oldStart?: number;
   /** Each with its sign before it: a blank, "+" or "-". */
   lines: string[];
 }
@@ -125,10 +129,14 @@ export function appliedEdits(name: string, input: JsonObject, structured: unknow
 
 function hunksOf(structured: unknown): Hunk[] {
   const patch = isObject(structured) ? structured.structuredPatch : undefined;
-  return (Array.isArray(patch) ? patch : []).filter(isObject).map((hunk) => ({
-    start: number(hunk.newStart) ?? 1,
-    lines: Array.isArray(hunk.lines) ? hunk.lines.map(text) : [],
-  }));
+  return (Array.isArray(patch) ? patch : []).filter(isObject).map((hunk) => {
+    const oldStart = number(hunk.oldStart);
+    return {
+      start: number(hunk.newStart) ?? 1,
+      ...(oldStart === undefined ? {} : { oldStart }),
+      lines: Array.isArray(hunk.lines) ? hunk.lines.map(text) : [],
+    };
+  });
 }
 
 export interface Found {

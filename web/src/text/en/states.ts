@@ -17,6 +17,9 @@ export const states = {
   },
   budgetSpent: "budget spent",
   notStarted: "did not start",
+  crashed: "crashed",
+  /** Of a session that has ended: how its last turn did. */
+  endedAfter: (how: string) => `ended: ${how}`,
   interrupted: "interrupted",
   failed: "failed",
   billing: "failed: billing",
@@ -57,12 +60,19 @@ export const states = {
     unknown: (error: string) =>
       `This replaces the whole file, if there is one. It cannot be shown: ${error}`,
     reading: "This replaces the whole file, if there is one. Reading it …",
+    notRead: "This replaces the whole file, if there is one.",
     creates: "This creates a new file.",
     hidden: (why: string) =>
       `This replaces the whole file. What is in it now cannot be shown: ${why}.`,
     same: "This leaves the file as it is.",
     differs: (lines: number) =>
       `This replaces the whole file of ${count(lines, "line")}; the lines that differ are marked.`,
+    /** Of an edit of a part of the file. */
+    edits: {
+      reading: "Reading the file …",
+      missing: "There is no such file.",
+      unknown: (error: string) => `The file cannot be shown: ${error}`,
+    },
   },
   errors: {
     unreachable: "The hub cannot be reached.",
