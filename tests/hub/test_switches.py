@@ -26,7 +26,7 @@ from quarterdeck.protocol.commands import (
     Scope,
 )
 from quarterdeck.protocol.events import Decided, Event, Sent, SpecChanged, Switched
-from quarterdeck.protocol.modes import allows_more, resumed_spec
+from quarterdeck.protocol.modes import allows_more, is_within, resumed_spec
 from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.bounds import SECONDS
@@ -446,6 +446,11 @@ def test_a_mode_that_nobody_knows_may_allow_more_than_any() -> None:
     spec = SessionSpec(directory="/project", skip_permissions=True)
     assert resumed_spec(spec, "nonsense") == spec
     assert resumed_spec(spec, "bypassPermissions") == spec
+    chosen = SessionSpec(directory="/project", mode="nonsense")
+    assert resumed_spec(chosen, "auto") == chosen
+    assert [is_within(*pair) for pair in (("plan", "auto"), ("nonsense", "nonsense"))] == [True] * 2
+    for pair in (("auto", "plan"), ("auto", "nonsense"), ("nonsense", "auto")):
+        assert not is_within(*pair)
 
 
 def test_a_mode_of_the_settings_is_left_to_the_settings() -> None:

@@ -221,7 +221,9 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(view, sandbox=state)
         case RunEnded(run=run) as ended:
             return _run_ended(view, run, ended, stored.at)
-        case RunStopping(run=view.run, by=by):
+        case RunStopping(run=run, by=by) if run == view.run or (
+            view.run is None and view.ended_runs[-1:] == (run,)
+        ):
             kept = view.stopped_by is not None and not is_agent(view.stopped_by)
             return view if kept else replace(view, stopped_by=by)
         case StartAfresh(run=view.run):

@@ -25,6 +25,15 @@ def allows_more(mode: str, than: str) -> bool:
     return _ORDER.index(mode) > _ORDER.index(than)
 
 
+def is_within(mode: str, limit: str) -> bool:
+    """Whether a mode certainly lets no more pass than another. Of two modes of which one is
+    unknown, only the same one does.
+    """
+    if mode not in _ORDER or limit not in _ORDER:
+        return mode == limit
+    return not allows_more(mode, limit)
+
+
 def chosen_mode(spec: SessionSpec) -> str | None:
     """The mode that people chose; None where they left it to the CLI and its settings."""
     return spec.mode or (BYPASS if spec.skip_permissions else None)
@@ -33,7 +42,7 @@ def chosen_mode(spec: SessionSpec) -> str | None:
 def resumed_spec(spec: SessionSpec, now: str | None) -> SessionSpec:
     """What the next process of a conversation is started with, that was in the mode `now`."""
     chosen = chosen_mode(spec) or DEFAULT
-    if now is None or now == chosen or allows_more(now, chosen):
+    if now is None or now == chosen or not is_within(now, chosen):
         return spec
     return replace(spec, mode=now)
 

@@ -16,11 +16,11 @@ from quarterdeck.fronts.mcp.rules import (
     ChildRequest,
     MessageCount,
     check_reach,
-    check_revive,
     check_spawn,
     child_spec,
     envelope,
 )
+from quarterdeck.protocol.revival import check_revive
 from quarterdeck.protocol.sandbox import SandboxOptions
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec
@@ -162,6 +162,11 @@ def test_a_child_is_started_with_what_its_parent_is_and_no_subagent_of_it_bypass
         ("bypassPermissions", "acceptEdits"),
         ("default", "BypassPermissions"),
         ("default", "some-new-mode"),
+        ("some-new-mode", "auto"),
+        ("some-new-mode", "acceptEdits"),
+        ("some-new-mode", "default"),
+        ("some-new-mode", "plan"),
+        ("some-new-mode", "another-new-mode"),
         (None, "default"),
         (None, "plan"),
     ],

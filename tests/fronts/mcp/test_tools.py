@@ -188,6 +188,51 @@ async def test_an_agent_does_not_revive_what_a_person_has_stopped(family: Family
     await family.call(top, tools.Send(session=child, text="go on"))
 
 
+@pytest.mark.parametrize("ended", [False, True])
+async def test_a_person_who_stops_while_an_agent_sends_is_heeded(
+    ended: bool, family: Family
+) -> None:
+    """The agent's prompt passes the check of its tool, and comes to the session after the stop."""
+    top = await family.person()
+    child = await family.spawn(top)
+    await family.turn(child)
+    if ended:
+        await family.run(child).end()
+    runs = len(family.machines.runs)
+    checked, sent = anyio.Event(), anyio.Event()
+    submit = family.hub.submit
+
+    async def late(command: cmd.AnyCommand) -> cmd.Outcome:
+        checked.set()
+        await sent.wait()
+        return await submit(command)
+
+    family.hub.submit = late  # type: ignore[method-assign]
+    refused: list[QuarterdeckError] = []
+
+    async def send() -> None:
+        try:
+            await family.call(top, tools.Send(session=child, text="go on"))
+        except Forbidden as error:
+            refused.append(error)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(send)
+        await checked.wait()
+        if ended:
+            await submit(cmd.StopSession(session=child, by="ada"))
+        else:
+            live = family.hub._sessions[child]
+            async with live.in_order():
+                stopping = RunStopping(run=family.run(child).run, by="ada")
+                live.note(stopping, None, live.supervisor.now)
+                await live.append()
+        sent.set()
+    assert [str(error)[:25] for error in refused] == ["a person has stopped this"]
+    assert len(family.machines.runs) == runs
+    assert not (await family.view(child)).queued
+
+
 async def test_an_agent_goes_on_with_what_has_ended_otherwise(family: Family) -> None:
     top = await family.person()
     child = await family.spawn(top)

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import Conflict, Forbidden, NotFound
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.launch_members import without_bypass
-from quarterdeck.protocol.modes import BYPASS, DEFAULT, allows_more, chosen_mode
+from quarterdeck.protocol.modes import BYPASS, DEFAULT, chosen_mode, is_within
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import Budget, SessionSpec, agent_name, is_agent
+from quarterdeck.protocol.sessions import Budget, SessionSpec, agent_name
 from quarterdeck.wire.tools import one_line
 
 HOUR_MS = 3_600_000
@@ -64,14 +64,6 @@ def check_reach(caller: SessionView, target: SessionView) -> None:
     """
     if caller.session not in target.lineage or target.deleted:
         raise NotFound("session", target.session)
-
-
-def check_revive(target: SessionView) -> None:
-    """Raise `Forbidden` for a prompt to a session that a person has stopped or put away."""
-    if target.archived:
-        raise Forbidden("a person has archived this session: only a person may go on with it")
-    if target.stopped_by is not None and not is_agent(target.stopped_by):
-        raise Forbidden("a person has stopped this session: only a person may go on with it")
 
 
 # --- how much ------------------------------------------------------------------------------------
@@ -169,7 +161,7 @@ def _mode(parent: SessionView, wanted: str | None) -> str | None:
     if wanted is None:
         return now
     # Where only the CLI's settings have the mode, they may be stricter than any that is named.
-    if wanted == BYPASS or now is None or allows_more(wanted, now):
+    if wanted == BYPASS or now is None or not is_within(wanted, now):
         raise Forbidden(
             f"mode: an agent in the mode {now or 'of its settings'} may not start one in"
             f" {one_line(wanted, NAME)}"

@@ -37,7 +37,6 @@ from quarterdeck.fronts.mcp.rules import (
     ChildRequest,
     MessageCount,
     check_reach,
-    check_revive,
     check_spawn,
     child_spec,
     envelope,
@@ -46,6 +45,7 @@ from quarterdeck.hub.api import CallRecord, HubApi
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.holds import RunningTool
 from quarterdeck.protocol.machine_requests import Changes
+from quarterdeck.protocol.revival import check_revive
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import agent_name
 

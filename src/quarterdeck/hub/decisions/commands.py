@@ -49,8 +49,9 @@ from quarterdeck.protocol.events import (
     SessionRenamed,
     SpecChanged,
 )
+from quarterdeck.protocol.revival import check_revive
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import Origin, SessionSpec, is_agent
 from quarterdeck.protocol.views import PromptView
 from quarterdeck.wire.command_codec import decode_command
 from quarterdeck.wire.commands import ApplyFlagSettings
@@ -120,11 +121,17 @@ def decide_stop(state: State, command: cmd.StopSession, facts: Facts) -> Decisio
     if run is not None:
         yield RunStopping(run=run.run, by=command.by)
         return Done(outcome=Outcome(session=state.session), leave=run.run)
-    if crashes.restart_at(view) is None:
+    if crashes.restart_at(view) is None and not _may_be_revived(view, command.by):
         return Done(outcome=Outcome(session=state.session, repeated=True))
-    # The last run has died, and another one would be started in a moment.
+    # The last run is over, and another one would be started: in a moment, or by an agent.
     yield RunStopping(run=view.ended_runs[-1], by=command.by)
     return Done(outcome=Outcome(session=state.session))
+
+
+def _may_be_revived(view: SessionView, by: str) -> bool:
+    """Whether a person stops what an agent could go on with: its last run was a moment faster."""
+    known = view.stopped_by is not None and not is_agent(view.stopped_by)
+    return bool(view.lineage and view.ended_runs) and not known and not is_agent(by)
 
 
 def decide_end_process(state: State, end: EndProcess, facts: Facts) -> Decision[Done]:
@@ -186,6 +193,8 @@ def decide_prompt(state: State, command: cmd.SendPrompt, facts: PromptFacts) -> 
     if facts.known:
         repeated = Outcome(session=state.session, prompt=command.prompt, repeated=True)
         return Done(outcome=repeated)
+    if is_agent(command.by):  # here, and not only by its caller: a person may have been faster
+        check_revive(view)
     check_room(view, facts.content)
     if facts.over:
         raise Conflict("budget_reached", sentence(facts.over[0]))
