@@ -25,6 +25,8 @@ SESSIONS = (1, 10, 100, 1000)
 EVENTS = (1_000, 10_000, 100_000, 1_000_000)
 FEW = 10
 """The sessions that speak while the journal grows."""
+FOLLOWERS = 200
+"""Followers with one token: the hub limits the streams of each."""
 RATE, SECONDS = 1000, 1.5
 WORD = b'"total_tokens"'
 
@@ -60,7 +62,12 @@ class Point:
 async def _point(stack: AsyncExitStack, folder: Path, name: str, sessions: int) -> Point:
     home = folder / name
     home.mkdir(mode=0o700, exist_ok=True)
-    token = Access(home).make_token(NAME, Role.RUNNER)
+    access = Access(home)
+    token = access.make_token(NAME, Role.RUNNER)
+    viewers = [
+        access.make_token(f"viewer-{number}", Role.VIEWER)
+        for number in range(-(-sessions // FOLLOWERS))
+    ]
     deck = await stack.enter_async_context(served(folder, runner=False, name=name))
     made = await stack.enter_async_context(machine(deck.address, token))
     followers: list[Counting] = []
@@ -68,9 +75,10 @@ async def _point(stack: AsyncExitStack, folder: Path, name: str, sessions: int) 
         with anyio.fail_after(10):
             await made.there.wait()
         ids = [await client.create(deck.spec(machine=NAME)) for _ in range(sessions)]
-        for session in ids:
+        for number, session in enumerate(ids):
             url = f"{deck.address}/api/stream"
-            follower = await Counting.connected(url, deck.token, WORD, 1)
+            viewer = viewers[number // FOLLOWERS]
+            follower = await Counting.connected(url, viewer, WORD, 1)
             follower.follow(session, 0, client.epoch)
             followers.append(follower)
     with anyio.fail_after(60):
