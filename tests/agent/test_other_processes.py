@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import anyio
 import pytest
 
 from quarterdeck import Agent
 from quarterdeck.testing import RealCli, ScriptedModel
 from support.clis import VERSIONS
+from support.inboxes import write_to_inbox
 from support.scenes import turn
 from support.seats import Seat
 
@@ -44,13 +43,4 @@ async def say_from_outside(agent: Agent, words: str) -> None:
     init = agent.init
     assert init is not None
     assert init.messaging_socket_path is not None
-    message = {
-        "msgV": 1,
-        "msg_id": words,
-        "type": "user",
-        "message": {"role": "user", "content": words},
-        "priority": "next",
-        "from": "uds:elsewhere",
-    }
-    async with await anyio.connect_unix(init.messaging_socket_path) as socket:
-        await socket.send(json.dumps(message).encode() + b"\n")
+    await write_to_inbox(init.messaging_socket_path, words)

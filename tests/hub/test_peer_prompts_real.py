@@ -18,6 +18,7 @@ from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing import RealCli, ScriptedModel, Text, ToolUse, play, reply
 from support.clis import VERSIONS
 from support.hub_house import House, PolicedHouse, real_spec
+from support.inboxes import write_to_inbox
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -52,7 +53,7 @@ def message(to: str, text: str) -> ToolUse:
 
 
 async def test_only_a_session_that_may_be_is_prompted_by_another(
-    home: House, spec: SessionSpec
+    home: House, spec: SessionSpec, model: ScriptedModel
 ) -> None:
     sender, _ = await begun(home, spec)
     closed, to_closed = await begun(home, spec)
@@ -71,10 +72,20 @@ async def test_only_a_session_that_may_be_is_prompted_by_another(
     await send(home, closed)
     view = await home.until(closed, lambda view: view.turns == 2)
     assert view.peer_prompts == 0
+    # Nor by any other process of the user, which writes to its inbox by itself.
+    for address, words in ((to_closed, "raw to the closed"), (to_opened, "raw to the open")):
+        await write_to_inbox(address.removeprefix("uds:"), words)
+    await home.until(opened, lambda view: view.turns == 3)
+    await send(home, closed)
+    view = await home.until(closed, lambda view: view.turns == 3)
+    assert view.peer_prompts == 0
     lines = [
         bytes(e.event.line) for e in await home.hub.events(closed) if isinstance(e.event, Said)
     ]
     assert not any(b"to the closed" in line for line in lines)
+    said = [text for asked in model.turns for text in asked.last_message.texts]
+    assert any("raw to the open" in text for text in said)
+    assert not any("raw to the closed" in text for text in said)
 
 
 async def test_a_session_that_is_prompted_although_it_refuses_raises_an_alarm(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -62,10 +65,10 @@ class Programs:
         self._processes = processes
         self._started: list[Process] = []
 
-    async def start(self, *words: str, cli: str | None = str(OURS)) -> Running:
+    async def start(self, *words: str, cli: str | None = str(OURS), **env: str) -> Running:
         """Start a program of the folder `programs`, with the CLI that is named."""
         name, *arguments = words
-        return await self.run([str(PROGRAMS / name), *arguments], cli=cli)
+        return await self.run([str(PROGRAMS / name), *arguments], cli=cli, **env)
 
     async def run(
         self,
@@ -105,6 +108,38 @@ class Programs:
                     process.terminate()
             with anyio.fail_after(SECONDS):
                 await process.aclose()
+
+
+def deny_by_policy(programs: Programs, command: str, message: str) -> None:
+    """Have the hub deny a command. Call it before the hub is started."""
+    policy = programs.deck.command.home / "policy.toml"
+    policy.write_text(
+        'default = "cli"\n[[rule]]\nname = "denied"\nverdict = "deny"\n'
+        f"command = {json.dumps(command)}\nmessage = {json.dumps(message)}\n"
+    )
+    programs.deck.command.env["QUARTERDECK_POLICY_FILE"] = str(policy)
+
+
+def deny_by_hook(programs: Programs, command: str, said: str, message: str) -> None:
+    """Have the CLI alone deny a command from now on, as a policy did: by a hook of its user.
+
+    `said` is what a program printed of that; the hook gives the same reason.
+    """
+    found = re.search(rf"{message} \(denied \(policy\.toml:\d+\): [^)]*\)", said)
+    assert found is not None, said
+    home = programs.deck.command.home
+    denial = {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "deny",
+        "permissionDecisionReason": found[0],
+    }
+    (home / "denial.json").write_text(json.dumps({"hookSpecificOutput": denial}))
+    script = f"grep -qF {shlex.quote(command)} && cat {home}/denial.json; exit 0"
+    hook = {"type": "command", "command": script}
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}
+    settings.write_text(json.dumps({"hooks": hooks}))
 
 
 @pytest.fixture

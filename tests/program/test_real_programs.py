@@ -12,12 +12,17 @@ import anyio
 import anyio.to_thread
 import pytest
 from msgspec import Raw
+from websockets.exceptions import ConnectionClosed
 
-from program.conftest import Programs
+from program.conftest import Programs, deny_by_hook, deny_by_policy
 from quarterdeck.protocol.commands import AnswerAsk, RawAnswer
+from quarterdeck.protocol.events import Said
 from quarterdeck.protocol.views import AskView
+from quarterdeck.testing import ScriptedModel
 from support.bounds import SECONDS
+from support.inboxes import write_to_inbox
 from support.served_deck import until_true
+from support.web_sockets import connect
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -117,6 +122,101 @@ async def test_three_at_once_survive_kill_9_of_the_hub_each_in_its_own_session(
         assert log.splitlines().count(f"done by {name}") == 1, log
         assert "> PLAY" in log, "the program's own prompt"
         assert not any(f"done by {other}" in log for other in names if other != name)
+
+
+async def test_a_program_prints_a_denial_of_the_policy_as_it_prints_one_of_the_cli(
+    programs: Programs,
+) -> None:
+    """One of the programs of every feature; the policy denies what its own callback allows."""
+    message = "the policy says no"
+    deny_by_policy(programs, "touch allowed", message)
+    await programs.deck.serve()
+    ours = await programs.start("asks.py")
+    said = await ours.end()
+    deny_by_hook(programs, "touch allowed", said, message)
+    plain = await programs.start("asks.py", cli=programs.claude)
+    expected = await plain.end()
+    assert said.splitlines() == expected.splitlines()
+    assert "asked Bash {'command': 'touch forbidden'" in said, said
+    assert "asked Bash {'command': 'touch allowed'" not in said, said
+    assert plain.process.returncode == ours.process.returncode == 0, expected
+    for number in (0, 1):
+        assert not (programs.deck.command.work / f"program-{number}" / "allowed").exists()
+    assert "deny by policy Bash: touch allowed" in await _audit(programs)
+
+
+async def test_a_revoked_token_ends_the_agents_of_its_programs_and_nothing_more_is_allowed(
+    programs: Programs,
+) -> None:
+    """With `token revoke`, as a person does it, while one program works and another one waits."""
+    deck = programs.deck
+    await deck.serve()
+    token = (await deck("token", "--role", "program", "--name", "nightly")).out.strip()
+    (grant,) = [
+        line for line in (await deck("token", "list")).out.splitlines() if "nightly" in line
+    ]
+    env = {"QUARTERDECK_TOKEN": token}
+    waits = await programs.start("waits.py", "waits", "touch never", **env)
+    (ask,) = await _asks_about(programs, "touch never")
+    works = await programs.start(
+        "waits.py", "works", "answers", "(sleep 987 & wait)", "touch never-either", **env
+    )
+    working = await _working(programs)
+    headers = {"Authorization": f"Bearer {token}"}
+    url = f"ws{deck.address.removeprefix('http')}/program"
+    async with connect(url, additional_headers=headers) as socket:
+        await deck("token", "revoke", grant.split()[0])
+        with pytest.raises(ConnectionClosed) as closed, anyio.fail_after(SECONDS):
+            await socket.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4401
+
+    # The deck says so at once, and nobody is asked any more.
+    for session in (ask.session, working):
+        await deck.until_state(session, "ended")
+        log = (await deck("log", session)).out
+        assert "The token of its program was revoked, or has expired." in log, log
+    assert await anyio.to_thread.run_sync(deck.client.asks) == ()
+    # The agents end with all that they have started, and the programs learn why.
+    for program in (waits, works):
+        said = await program.end()
+        assert "quarterdeck-claude: the agent was ended" in said, said
+        assert "done by" not in said, said
+        assert program.process.returncode != 0
+    assert not _sleepers()
+    late = await programs.start("waits.py", "late", "touch never", **env)
+    said = await late.end()
+    assert "Nothing was run" in said, said
+    assert late.process.returncode != 0
+    assert not list(deck.command.work.glob("program-*/never*"))
+    assert "touch never" not in await _audit(programs)
+    assert len(list(deck.client.sessions())) == 2
+
+
+async def test_other_processes_of_the_user_cannot_prompt_the_agent_of_a_program(
+    programs: Programs, model: ScriptedModel
+) -> None:
+    """They write to the inbox of its CLI, while that is idle."""
+    deck = programs.deck
+    await deck.serve()
+    program = await programs.start("waits.py", "idle", "stays")
+    await program.hear("stays")
+    (shape,) = await anyio.to_thread.run_sync(lambda: list(deck.client.sessions()))
+    heads = [
+        json.loads(bytes(each.event.line))
+        for each in deck.client.events(shape.session)
+        if isinstance(each.event, Said)
+    ]
+    (socket,) = {each["messaging_socket_path"] for each in heads if each.get("subtype") == "init"}
+    await write_to_inbox(socket, "from outside")
+    assert program.process.stdin is not None
+    await program.process.stdin.send(b"\n")
+    said = await program.end()
+    assert "the second turn" in said, said
+    ended = await deck.until_state(shape.session, "ended")
+    assert (ended.turns, ended.peer_prompts) == (2, 0)
+    assert not any("from outside" in str(turn.messages) for turn in model.turns)
+    assert "from outside" not in (await deck("log", shape.session)).out
 
 
 POLICY = """
