@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from quarterdeck.journal import holds as holding
 from quarterdeck.journal.accounts import account_for, begin_run, end_run
+from quarterdeck.protocol.agent_messages import with_message
 from quarterdeck.protocol.events import (
     AskAnswered,
     AskOpened,
@@ -275,6 +276,9 @@ def _prompt(view: SessionView, stored: Stored) -> SessionView | None:
     match stored.event:
         case PromptQueued(prompt=id_, content=content, by=by) if id_ not in view.prompts:
             prompt = PromptView(prompt=id_, content=content, by=by, at=stored.at)
+            if is_agent(by):
+                counted = with_message(view.agent_messages, by, stored.at)
+                view = replace(view, agent_messages=counted)
             return replace(_staged(view, PromptStage.QUEUED, id_), unsent=(*view.unsent, prompt))
         case PromptChanged(prompt=id_, content=content, by=by):
             unsent = (

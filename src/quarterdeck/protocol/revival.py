@@ -8,7 +8,7 @@ from quarterdeck.protocol.sessions import is_agent
 
 
 def check_revive(target: SessionView) -> None:
-    """Raise `Forbidden` for a prompt of an agent to a session that a person has stopped or archived.
+    """Raise `Forbidden` for an agent's prompt to a session that a person has stopped or archived.
 
     A person resumes it. While its CLI still ends, the prompt would be queued for the next one.
     """

@@ -12,6 +12,7 @@ from msgspec import field
 from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.accounts import Account
+from quarterdeck.protocol.agent_messages import AgentMessages
 from quarterdeck.protocol.coded_texts import coded_text, end_of
 from quarterdeck.protocol.events import (
     Decided,
@@ -119,6 +120,8 @@ class SessionView(Value):
     """Prompts that no turn has taken yet, in order: queued, or sent to a run."""
     prompts: dict[str, PromptStage] = field(default_factory=dict)
     """The stage of each unfinished prompt, and of the newest finished ones."""
+    agent_messages: tuple[AgentMessages, ...] = ()
+    """The prompts of the last hour that agents have sent."""
     prompts_forgotten: int = 0
     """How many finished prompts were dropped from `prompts`. See `Journal.has_prompt`."""
     asks: dict[str, AskView] = field(default_factory=dict)

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, Forbidden, NotFound
 from quarterdeck.fronts.mcp.rules import (
-    HOUR_MS,
     AgentLimits,
     ChildRequest,
-    MessageCount,
+    check_messages,
     check_reach,
     check_spawn,
     child_spec,
     envelope,
 )
+from quarterdeck.protocol.agent_messages import HOUR_MS, recent_messages, with_message
 from quarterdeck.protocol.revival import check_revive
 from quarterdeck.protocol.sandbox import SandboxOptions
 from quarterdeck.protocol.session_view import SessionView
@@ -262,26 +262,44 @@ def test_so_many_are_started_in_an_hour_also_if_they_have_ended() -> None:
         check_spawn(view(), [*old, *recent], limits, NOW)
 
 
+def heard(session: SessionView, *senders: str, at: int = NOW) -> SessionView:
+    """A session that agents have sent messages to."""
+    messages = session.agent_messages
+    for sender in senders:
+        messages = with_message(messages, f"agent:{sender}", at)
+    return replace(session, agent_messages=messages)
+
+
 def test_who_sends_without_end_is_stopped_for_the_hour() -> None:
     limits = AgentLimits(messages_per_hour=3)
-    count = MessageCount()
-    for _ in range(3):
-        count.admit(view(), limits, NOW)
-    with pytest.raises(Conflict, match="3 messages"):
-        count.admit(view(), limits, NOW + HOUR_MS - 1)
-    count.admit(view("other"), limits, NOW)
-    count.admit(view(), limits, NOW + HOUR_MS)
+    family = [heard(child(1), "top", "top"), heard(child(2), "c1")]
+    check_messages(view(), family, limits, NOW)
+    family.append(heard(child(3), "top"))
+    for now in (NOW, NOW + HOUR_MS):
+        with pytest.raises(Conflict, match="3 messages"):
+            check_messages(view(), family, limits, now)
+    check_messages(child(1), family, limits, NOW)
+    check_messages(view(), family, limits, NOW + HOUR_MS + 60_000)
 
 
 def test_a_loop_of_many_agents_is_stopped_by_what_its_family_may_send() -> None:
     limits = AgentLimits(messages_per_hour=10, family_messages_per_hour=4)
-    count = MessageCount()
-    for caller in (view(), child(1), child(2), view("g", lineage=("top", "c1"))):
-        count.admit(caller, limits, NOW)
+    family = [heard(child(1), "top", "top"), heard(view("g", lineage=("top", "c1")), "top", "c1")]
     for caller in (view(), child(3)):
         with pytest.raises(Conflict, match="family"):
-            count.admit(caller, limits, NOW)
-    count.admit(view("another family"), limits, NOW)
+            check_messages(caller, family, limits, NOW)
+    check_messages(view("another family"), [], limits, NOW)
+
+
+def test_messages_are_counted_by_minute_and_forgotten_after_an_hour() -> None:
+    session = view()
+    for minute in range(200):
+        session = heard(session, "a", "b", "a", at=NOW + minute * 60_000)
+    assert len(session.agent_messages) <= 2 * 61
+    now = NOW + 199 * 60_000
+    assert recent_messages(session.agent_messages, now) == 3 * 61
+    assert recent_messages(session.agent_messages, now, "agent:a") == 2 * 61
+    assert recent_messages(session.agent_messages, now + 2 * HOUR_MS) == 0
 
 
 # --- what it says --------------------------------------------------------------------------------

@@ -308,6 +308,47 @@ async def test_messages_that_go_round_are_stopped(family: Family) -> None:
     assert sent == 8
 
 
+async def test_the_count_of_messages_survives_a_restart_and_holds_for_all_hubs() -> None:
+    journal = MemoryJournal()
+    hub, machines = hub_with(journal)
+    async with hub.running():
+        family = Family(hub, machines)
+        family.limit(messages_per_hour=3, family_messages_per_hour=4)
+        top = await family.person()
+        child = await family.spawn(top)
+        grandchild = await family.spawn(child)
+        for _ in range(2):
+            await family.call(top, tools.Send(session=child, text="and you?"))
+        with pytest.raises(Conflict, match="3 messages"):
+            await family.call(top, tools.Send(session=child, text="and you?"))
+    hub, machines = hub_with(journal)  # another one, which has seen none of them
+    async with hub.running():
+        family = Family(hub, machines)
+        family.limit(messages_per_hour=3, family_messages_per_hour=4)
+        with pytest.raises(Conflict, match="3 messages"):
+            await family.call(top, tools.Send(session=child, text="and you?"))
+        with pytest.raises(Conflict, match="family"):
+            await family.call(child, tools.Send(session=grandchild, text="and you?"))
+
+
+async def test_two_messages_at_once_are_not_both_the_last_that_is_allowed(family: Family) -> None:
+    top = await family.person()
+    child = await family.spawn(top)
+    family.limit(messages_per_hour=2)
+    refused: list[Conflict] = []
+
+    async def send() -> None:
+        try:
+            await family.call(top, tools.Send(session=child, text="x"))
+        except Conflict as error:
+            refused.append(error)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(send)
+    assert len(refused) == 4
+
+
 async def test_what_a_child_spends_counts_for_its_parent_and_stops_the_whole_family(
     family: Family,
 ) -> None:

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, Forbidden, NotFound
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.agent_messages import HOUR_MS, recent_messages
 from quarterdeck.protocol.launch_members import without_bypass
 from quarterdeck.protocol.modes import BYPASS, DEFAULT, chosen_mode, is_within
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec, agent_name
 from quarterdeck.wire.tools import one_line
 
-HOUR_MS = 3_600_000
 NAME = 100
 _TAG = "message"
 
@@ -91,34 +91,23 @@ def check_spawn(
         )
 
 
-class MessageCount:
-    """The messages of the last hour, by sender and by family. Times are in ms."""
-
-    def __init__(self) -> None:
-        self._sent: dict[str, list[int]] = {}
-
-    def admit(self, caller: SessionView, limits: AgentLimits, now: int) -> None:
-        """Count one message. Raises `Conflict` if that would be one too many."""
-        self._forget(now)
-        own, family = caller.session, f"family {(*caller.lineage, caller.session)[0]}"
-        for key, most, whose in (
-            (own, limits.messages_per_hour, "this session"),
-            (family, limits.family_messages_per_hour, "the agents of this family"),
-        ):
-            if len(self._sent.get(key, ())) >= most:
-                raise Conflict(
-                    "agents_messages",
-                    f"{whose} sent {most} messages within an hour: end this turn, and tell the"
-                    " person what is still open",
-                )
-        for key in (own, family):
-            self._sent.setdefault(key, []).append(now)
-
-    def _forget(self, now: int) -> None:
-        kept = {
-            key: [at for at in times if at > now - HOUR_MS] for key, times in self._sent.items()
-        }
-        self._sent = {key: times for key, times in kept.items() if times}
+def check_messages(
+    caller: SessionView, family: Sequence[SessionView], limits: AgentLimits, now: int
+) -> None:
+    """Raise `Conflict` if the caller may not send one more. `family` are all sessions below the one
+    that a person has started; `now` is in ms.
+    """
+    sent = [each for view in family for each in view.agent_messages]
+    for by, most, whose in (
+        (agent_name(caller.session), limits.messages_per_hour, "this session"),
+        (None, limits.family_messages_per_hour, "the agents of this family"),
+    ):
+        if recent_messages(sent, now, by) >= most:
+            raise Conflict(
+                "agents_messages",
+                f"{whose} sent {most} messages within an hour: end this turn, and tell the person"
+                " what is still open",
+            )
 
 
 # --- what a child inherits -----------------------------------------------------------------------

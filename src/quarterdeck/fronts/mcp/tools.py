@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Protocol
+from weakref import WeakValueDictionary
 
 import anyio
 import msgspec
@@ -35,7 +36,7 @@ from quarterdeck.fronts.mcp.looks import (
 from quarterdeck.fronts.mcp.rules import (
     AgentLimits,
     ChildRequest,
-    MessageCount,
+    check_messages,
     check_reach,
     check_spawn,
     child_spec,
@@ -172,8 +173,8 @@ class AgentTools:
         self._search = search
         self.limits = limits or AgentLimits()
         self._now = now
-        self._messages = MessageCount()
-        self._spawning = anyio.Lock()
+        self._sending: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+        """By family: of two messages at once, not both must be the last that is allowed."""
 
     async def call(
         self, caller: SessionView, arguments: Arguments, tool_call: RunningTool | None = None
@@ -212,13 +213,14 @@ class AgentTools:
 
     async def _spawn(self, caller: SessionView, wanted: Spawn, id_: str) -> SessionInfo:
         now = int(self._now() * 1000)
-        async with self._spawning:  # two at once must not both be the last that is allowed
-            below = [view async for view in self._descendants(caller)]
+        async with self._one_of_family(caller):
+            family = await self._family(caller)
+            below = [view for view in family if caller.session in view.lineage]
             for made in below:
                 if made.session == id_:  # by a hub that was killed before it answered
                     return info_of(made)
             check_spawn(caller, below, self.limits, now)
-            self._messages.admit(caller, self.limits, now)
+            check_messages(caller, family, self.limits, now)
             request = ChildRequest(
                 name=wanted.name,
                 model=wanted.model,
@@ -240,16 +242,18 @@ class AgentTools:
         return info_of(await self._hub.session(id_))
 
     async def _send(self, caller: SessionView, id_: str, text: str, prompt: str) -> SessionInfo:
-        check_revive(await self._target(caller, id_))
-        self._messages.admit(caller, self.limits, int(self._now() * 1000))
-        await self._hub.submit(
-            cmd.SendPrompt(
-                session=id_,
-                prompt=prompt,
-                content=_content(caller, text),
-                by=agent_name(caller.session),
-            )
+        check_revive(target := await self._target(caller, id_))
+        command = cmd.SendPrompt(
+            session=id_,
+            prompt=prompt,
+            content=_content(caller, text),
+            by=agent_name(caller.session),
         )
+        async with self._one_of_family(caller):
+            if prompt not in target.prompts:  # else a hub was killed before it answered
+                now = int(self._now() * 1000)
+                check_messages(caller, await self._family(caller), self.limits, now)
+            await self._hub.submit(command)
         return info_of(await self._hub.session(id_))
 
     async def _wait(self, caller: SessionView, id_: str, seconds: int) -> Waited:
@@ -268,6 +272,19 @@ class AgentTools:
         view = await self._hub.session(id_)
         check_reach(caller, view)
         return view
+
+    def _one_of_family(self, caller: SessionView) -> anyio.Lock:
+        return self._sending.setdefault((*caller.lineage, caller.session)[0], anyio.Lock())
+
+    async def _family(self, caller: SessionView) -> list[SessionView]:
+        """All sessions below the one of the caller's lineage that a person has started."""
+        if not caller.lineage:
+            return [view async for view in self._descendants(caller)]
+        try:
+            top = await self._hub.session(caller.lineage[0])
+        except NotFound:  # a person has deleted it: then nobody knows its age
+            top = SessionView(session=caller.lineage[0])
+        return [view async for view in self._descendants(top)]
 
     async def _descendants(self, caller: SessionView) -> AsyncIterator[SessionView]:
         """The caller's tree, newest first. What is older than the caller cannot be in it."""
