@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import react from "@vitejs/plugin-react";
 import type { Plugin, Rolldown } from "vite";
 import { defineConfig } from "vitest/config";
+import { pwa } from "./src/text/en/pwa.ts";
 
 const SESSION = "/src/session/SessionPage.tsx";
 const INBOX = "/src/inbox/Inbox.tsx";
@@ -49,8 +50,36 @@ function prefetch(): Plugin {
         const files = JSON.stringify(bundle ? filesOf(bundle, SESSION) : []);
         const children = bare.replace("SESSION_FILES", () => files);
         if (children === bare) throw new Error("prefetch.js does not name SESSION_FILES");
-        return { html, tags: [{ tag: "script", children, injectTo: "head-prepend" }] };
+        const texts = html.replace("NO_SCRIPT", pwa.noScript).replace("APP_NAME", pwa.name);
+        return { html: texts, tags: [{ tag: "script", children, injectTo: "head-prepend" }] };
       },
+    },
+  };
+}
+
+/** The service worker and the manifest, with their texts from the catalogue. */
+function worker(): Plugin {
+  const read = (name: string): string =>
+    readFileSync(new URL(`src/pwa/${name}`, import.meta.url), "utf8");
+  return {
+    name: "worker",
+    generateBundle() {
+      const bare = read("serviceWorker.js");
+      const source = bare.replace("= WORKER_TEXTS", () => `= ${JSON.stringify(pwa)}`);
+      if (source === bare) throw new Error("serviceWorker.js does not use WORKER_TEXTS");
+      this.emitFile({ type: "asset", fileName: "sw.js", source });
+      const { name, description } = pwa;
+      const manifest = {
+        ...JSON.parse(read("manifest.json")),
+        name,
+        short_name: name,
+        description,
+      };
+      this.emitFile({
+        type: "asset",
+        fileName: "manifest.webmanifest",
+        source: JSON.stringify(manifest),
+      });
     },
   };
 }
@@ -76,6 +105,7 @@ export default defineConfig({
   plugins: [
     react(),
     prefetch(),
+    worker(),
     {
       // Diagrams are drawn in a frame without an origin, which can load plain scripts only.
       name: "mermaid",

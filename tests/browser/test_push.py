@@ -102,7 +102,9 @@ async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
         "Bash: make test": (',"answer":"x.y","allow":true', ["allow", "deny"]),
     }
     for body, (more, actions) in answers.items():
-        note = f'{{"title":"one waits for you","body":"{body}","url":"/usage","tag":"ask"{more}}}'
+        note = (
+            f'{{"code":"question","name":"one","body":"{body}","url":"/usage","tag":"ask"{more}}}'
+        )
         shown = None
         with anyio.fail_after(SECONDS):
             while shown is None:

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { pwa } from "../src/text/en/pwa";
 import { isEnabled, setPreference } from "../src/ui/preferences";
 import {
   choosePushButtons,
@@ -138,5 +140,57 @@ describe("being told while the deck is closed", () => {
     const { asked } = browser({ permission: "default" });
     await renewPush();
     expect(asked).toEqual([]);
+  });
+});
+
+describe("the service worker", () => {
+  type Shown = [string, { body: string; actions: { title: string }[] }];
+
+  /** Runs the worker as it is built, and gives it this message. */
+  async function shown(message: unknown): Promise<Shown> {
+    const source = readFileSync("src/pwa/serviceWorker.js", "utf8");
+    const built = source.replace("= WORKER_TEXTS", () => `= ${JSON.stringify(pwa)}`);
+    const listeners = new Map<string, (event: object) => void>();
+    const showNotification = vi.fn(async (..._: Shown) => undefined);
+    const self = {
+      addEventListener: (type: string, act: (event: object) => void) => listeners.set(type, act),
+      registration: { showNotification },
+    };
+    new Function("self", built)(self);
+    const data = {
+      json: () => {
+        if (message === undefined) throw new SyntaxError();
+        return message;
+      },
+    };
+    listeners.get("push")?.({ data, waitUntil: () => undefined });
+    return showNotification.mock.calls[0] as Shown;
+  }
+
+  it.each([
+    [{ code: "question", name: "tidy", body: "Bash: make" }, "tidy waits for you", "Bash: make"],
+    [{ code: "finished", name: "", body: "Done." }, "An agent has finished", "Done."],
+    [{ code: "failed", name: "a $& b", body: "rate_limit" }, "a $& b has failed", "rate_limit"],
+    [{ code: "failed", name: "a", body: "error_max_turns" }, "a has failed", "turn limit reached"],
+    [{ code: "crashed", name: "a", body: "killed" }, "a has crashed", "killed"],
+    [
+      { code: "budget", name: "a", body: "", unit: "usd", limit: 5 },
+      "a: budget spent",
+      "The limit of 5 US dollars is reached.",
+    ],
+    [{ code: "constructor", name: "a", body: "x" }, "An agent is waiting for you", "x"],
+    [undefined, "An agent is waiting for you", ""],
+  ])("takes its words from the catalogue: %o", async (message, title, body) => {
+    const [told, options] = await shown(message);
+    expect([told, options.body]).toEqual([title, body]);
+  });
+
+  it("offers to allow only what the hub says that it shows", async () => {
+    const note = { code: "question", name: "a", body: "Bash: ls", answer: "x.y" };
+    const titles = async (more: object) =>
+      (await shown({ ...note, ...more }))[1].actions.map((one) => one.title);
+    expect(await titles({})).toEqual(["Deny"]);
+    expect(await titles({ allow: true })).toEqual(["Allow once", "Deny"]);
+    expect(await titles({ answer: "" })).toEqual([]);
   });
 });

@@ -1,10 +1,12 @@
-// Every text that a person reads is in the catalogue `src/text`: a component holds none of its own.
+// Every text that a person reads is in the catalogue `src/text`: a component holds none of its own, and
+// neither does a file that is served as it is.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 
 const SOURCE = join(process.cwd(), "src");
+const PUBLIC = join(process.cwd(), "public");
 /** Attributes whose value a person reads or hears. */
 const SPOKEN = new Set([
   "title",
@@ -79,6 +81,8 @@ const NAMES = new Set([
   "git push --force", // examples for a policy
   "npm test",
   "noopener noreferrer nofollow",
+  "Inter Variable", // names of fonts
+  "JetBrains Mono Variable",
   "block ", // keys of data
   "draft ",
   "pin ",
@@ -88,7 +92,7 @@ const NAMES = new Set([
 const READS_LIKE_TEXT =
   /\p{L}{2,}[,:;.]? \p{L}|^\p{Lu}\p{Ll}+|^[^.]*\p{L}{2,}[.…!?]$|^ \p{L}{2,}|\p{L}{2,} $/u;
 /** Selectors, media queries, parts of addresses and lists of the names of elements. */
-const CODE = /^(math|display) |^\(.*\)$|^(input|pre), |^www\.$|^\/\w+\?$/;
+const CODE = /^(math|display) |^\(.*\)$|^(input|pre|script), |^www\.$|^\/\w+\?$/;
 
 /** Texts anywhere in a module's own source, also in data and in what functions return. */
 function textsInCode(name: string, source: string): string[] {
@@ -112,6 +116,20 @@ function textsInCode(name: string, source: string): string[] {
   };
   visit(file);
   return found;
+}
+
+const scripts = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true })
+    .map((name) => join(folder, String(name)))
+    .filter((file) => file.endsWith(".js"));
+
+/** The texts in a page, but for what the build fills in. */
+function textsInPage(source: string): string[] {
+  const bare = source.replace(/<(script|style)\b.*?<\/\1>|<!--.*?-->/gs, "");
+  const found = [...bare.matchAll(/>([^<]+)<|(?:title|alt|aria-label)="([^"]*)"/g)];
+  return found
+    .map(([, shown = "", spoken = ""]) => (shown || spoken).trim())
+    .filter((one) => hasWords(one) && !/^[A-Z_]+$/.test(one));
 }
 
 describe("texts", () => {
@@ -151,6 +169,24 @@ describe("texts", () => {
       textsInCode(file, readFileSync(join(SOURCE, file), "utf8")),
     );
     expect(own).toEqual([]);
+  });
+
+  it("are in the catalogue, and in no script or page that is served as it is", () => {
+    const page = `<!doctype html><title>One two</title><p title="Three four">five</p><script>6</script>`;
+    expect(textsInPage(page)).toEqual(["One two", "Three four", "five"]);
+    const pages = readdirSync(PUBLIC, { recursive: true }).map((name) =>
+      join(PUBLIC, String(name)),
+    );
+    const files = [...pages, join(process.cwd(), "index.html"), ...scripts(SOURCE)];
+    expect(files.filter((file) => /\.(js|html)$/.test(file)).length).toBeGreaterThan(4);
+    const own = files.flatMap((file) => {
+      if (file.endsWith(".js")) return textsInCode(file, readFileSync(file, "utf8"));
+      if (/\.(html|json|webmanifest)$/.test(file)) return textsInPage(readFileSync(file, "utf8"));
+      return [];
+    });
+    expect(own).toEqual([]);
+    const manifest = JSON.parse(readFileSync(join(SOURCE, "pwa/manifest.json"), "utf8"));
+    expect([manifest.name, manifest.short_name, manifest.description]).toEqual(["", "", ""]);
   });
 
   it("of the catalogue take their numbers' and dates' form from it or from Intl", () => {

@@ -77,7 +77,8 @@ async def test_a_browser_is_told_of_a_question_sealed_for_it_and_signed_by_the_h
         ask = await home.deck.ask(session, title="make test")
         (told,) = await service.until(1)
         assert told == {
-            "title": "tidy up waits for you",
+            "code": "question",
+            "name": "tidy up",
             "body": "Bash: make test",
             "url": f"/s/{session}",
             "tag": ask,
@@ -97,7 +98,7 @@ async def test_long_texts_are_cut(tmp_path: Path) -> None:
         await home.subscribe(service)
         await home.deck.ask(session, title="🦀" * 5000)
         (told,) = await service.until(1)
-    assert (len(told["title"]), len(told["body"])) == (100, 200)
+    assert (len(told["name"]), len(told["body"])) == (80, 200)
     assert told["body"].endswith("🦀…")
 
 
@@ -128,7 +129,7 @@ async def test_a_question_of_a_session_that_is_gone_is_not_told(tmp_path: Path) 
         async with home.push.running():
             await home.deck.ask(other)
             (told,) = await service.until(1)
-    assert told["title"] == "there waits for you"
+    assert told["name"] == "there"
 
 
 # --- who is told ---------------------------------------------------------------------------------
@@ -349,14 +350,13 @@ async def test_each_browser_is_told_of_the_kinds_that_it_wants(tmp_path: Path) -
         await home.deck.journal.append(session, events)
         ask = await home.deck.ask(session, title="make test")
         told = await desk.until(3)
-        assert [(note["title"], note["body"]) for note in told] == [
-            ("tidy up has finished", "Done."),
-            ("tidy up has failed", "rate_limit"),
-            ("tidy up has died", "it was killed"),
+        assert [(note["code"], note["name"], note["body"]) for note in told] == [
+            ("finished", "tidy up", "Done."),
+            ("failed", "tidy up", "rate_limit"),
+            ("crashed", "tidy up", "it was killed"),
         ]
         spent, question = await phone.until(2)
-        assert spent["title"] == "tidy up: budget spent"
-        assert spent["body"] == "The limit of 5 US dollars is reached."
+        assert (spent["code"], spent["unit"], spent["limit"]) == ("budget", "usd", 5)
         assert question["tag"] == ask
         assert "answer" not in question  # nobody asked for buttons
 

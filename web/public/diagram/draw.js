@@ -8,7 +8,7 @@
   // Without what a picture does not need: scripts, HTML, links, and things from elsewhere.
   const clean = (svg) => {
     const root = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
-    if (root.localName !== "svg" || root.namespaceURI !== SVG) throw new Error("no picture");
+    if (root.localName !== "svg" || root.namespaceURI !== SVG) throw new Error("no_picture");
     for (const element of root.querySelectorAll(UNWANTED)) element.remove();
     for (const element of [root, ...root.querySelectorAll("*")]) {
       if (element.namespaceURI !== SVG) element.remove();

@@ -18,6 +18,7 @@ import { newSession } from "./en/newSession";
 import { numbers } from "./en/numbers";
 import { parts } from "./en/parts";
 import { policy } from "./en/policy";
+import { pwa } from "./en/pwa";
 import { rewind } from "./en/rewind";
 import { schedules } from "./en/schedules";
 import { search } from "./en/search";
@@ -43,6 +44,7 @@ export const text = {
   numbers,
   parts,
   policy,
+  pwa,
   rewind,
   schedules,
   search,

@@ -1,5 +1,6 @@
 /** Texts of the web app: the story of a session. */
 import { plural } from "./numbers";
+import { pwa } from "./pwa";
 
 export const story = {
   empty: "No messages yet. Write a prompt below.",
@@ -48,12 +49,7 @@ export const story = {
   done: "done",
   waitedForYou: (time: string) => `${time} waiting for answers`,
   tokens: (count: string) => `${count} tokens`,
-  outcomes: {
-    error_during_execution: "interrupted or failed",
-    error_max_turns: "turn limit reached",
-    error_max_budget_usd: "budget reached",
-    error_max_structured_output_retries: "no valid structured output",
-  } as Record<string, string>,
+  outcomes: pwa.outcomes,
 
   verdicts: { allow: "allowed", deny: "denied", ask: "asked about" } as Record<string, string>,
   verdictBy: (verdict: string, by: string) => `${verdict} by ${by}`,
