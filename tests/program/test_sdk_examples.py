@@ -18,7 +18,14 @@ import anyio.to_thread
 import pytest
 from anyio.abc import TaskGroup
 
-from program.conftest import OURS, PROGRAMS, Programs, Running
+from program.conftest import (
+    OURS,
+    PROGRAMS,
+    Programs,
+    Running,
+    deny_by_hook,
+    deny_by_policy,
+)
 from program.sdk_examples import (
     ALL,
     ASKED,
@@ -128,6 +135,11 @@ class Side:
         begun.with_suffix(".over").touch()
 
 
+def files_in(folder: Path) -> set[str]:
+    """The names in a folder."""
+    return {each.name for each in folder.iterdir()}
+
+
 async def deny_what_the_cli_would_deny(programs: Programs, denied: list[str]) -> None:
     """A person, who is asked about calls of programs that cannot answer themselves."""
     client = programs.deck.client
@@ -204,6 +216,26 @@ async def test_the_examples_of_the_sdk_print_the_same_with_the_hub(
         assert "deny by program run_example.py Bash: rm -rf none" in audit
     asked = dict(zip(("streaming_mode.py", "streaming_mode_ipython.py"), ASKED, strict=True))
     assert denied == [asked[name] for name in names if name in asked]
+
+
+async def test_an_example_prints_a_denial_of_the_policy_as_it_prints_one_of_the_cli(
+    programs: Programs, tmp_path: Path
+) -> None:
+    """The policy denies what the example's own callback allows."""
+    name, command, message = "tool_permission_callback.py", "touch listed", "the policy says no"
+    deny_by_policy(programs, command, message)
+    await programs.deck.serve()
+    async with ScriptedModel(respond=answer) as model:
+        code, ours = await Side(programs, model, OURS, tmp_path / "ours").run(name)
+        deny_by_hook(programs, command, str(model.turns[-1].messages), message)
+        alone = Side(programs, model, Path(programs.claude), tmp_path / "plain")
+        plain_code, plain = await alone.run(name)
+    assert (code, ours) == (plain_code, plain) == (0, plain)
+    for side in ("ours", "plain"):
+        assert "listed" not in files_in(tmp_path / side / name / "work")
+        assert "hello.py" in files_in(tmp_path / side / name / "work"), "the rest is done"
+    audit = " ".join((await programs.deck("audit")).out.split())
+    assert "deny by policy Bash: touch listed; ls" in audit
 
 
 def test_the_how_to_has_every_difference() -> None:
