@@ -426,7 +426,7 @@ async def test_an_agents_token_is_known_at_every_hub(monkeypatch: pytest.MonkeyP
         assert b.hub.agent_of(token) is None
         owner = await b.hub.agent_elsewhere(token)
         assert owner is not None
-        assert owner.hub == "a"
+        assert owner.owner.hub == "a"
         assert await a.hub.agent_elsewhere(token) is None, "it is here"
         for wrong in (
             agent_token(b"x" * 32, "s", start.run),

@@ -20,6 +20,7 @@ from quarterdeck.config import Settings
 from quarterdeck.config.settings import JournalSettings, ServerSettings, WebhookSettings
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http import Role
+from quarterdeck.hub import fleet
 from quarterdeck.journal.leases import holding
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.postgres import PostgresJournal
@@ -292,6 +293,27 @@ async def test_a_hub_that_stood_still_past_its_lease_records_nothing_and_stops(
             assert await b.place("duty").load() == 7
             assert recorded == []
             group.cancel_scope.cancel()
+
+
+async def test_nothing_is_kept_of_a_hub_that_was_killed_long_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = MemoryJournal()
+    settings = settings_for("postgresql://nowhere/x")
+    one = Together(journal, settings, tmp_path, b"s" * 32)
+    for hub in ("killed", "other"):
+        await journal.announce(hub, f"http://{hub}")
+    for hub in (one.fleet.id, "killed", "other", "older than the announcements"):
+        await journal.share("configurations", hub, b"{}")
+    await one._forget_dead()
+    assert {place.hub for place in await journal.hubs()} == {"killed", "other"}
+    left = (await journal.shared_changes("configurations")).changes
+    assert {change.key for change in left} == {one.fleet.id, "killed", "other"}
+    monkeypatch.setattr(fleet, "FORGET_SECONDS", 0.0)
+    await one._forget_dead()
+    assert await journal.hubs() == []
+    left = (await journal.shared_changes("configurations")).changes
+    assert [(change.key, change.value) for change in left] == [(one.fleet.id, b"{}")]
 
 
 def test_a_machine_has_a_name_of_its_own_which_stays(tmp_path: Path) -> None:

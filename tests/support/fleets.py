@@ -10,7 +10,7 @@ import anyio
 from msgspec import Raw
 
 from quarterdeck.domain.errors import StaleFence, StaleHead
-from quarterdeck.hub.fleet import Fleet, PeerAway
+from quarterdeck.hub.fleet import Asker, Fleet, PeerAway
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.base import HubPlace, Journal, Owner
 from quarterdeck.journal.memory import MemoryJournal
@@ -54,7 +54,8 @@ class Side:
         self.all = all_
         self.up = True
         self.journal = journal
-        self.passed: list[tuple[AnyCommand, Role | None]] = []
+        self.passed: list[tuple[AnyCommand, Asker]] = []
+        self.asked: list[Asker] = []
         self.fleet = Fleet(journal, f"http://{name}", self, hub=name)
         self.hub = Hub(
             journal,
@@ -69,14 +70,17 @@ class Side:
             raise PeerAway(f"{hub} is gone")
         return self.all[hub]
 
-    async def submit(self, owner: Owner, command: AnyCommand, role: Role | None) -> Outcome:
-        self.passed.append((command, role))
+    async def submit(self, owner: Owner, command: AnyCommand, asker: Asker) -> Outcome:
+        self.passed.append((command, asker))
         try:
             return await self._there(owner.hub).hub.submit_here(command)
         except (StaleFence, StaleHead) as error:
             raise PeerAway(str(error)) from error
 
-    async def run(self, owner: Owner, machine: str, request: Raw) -> tuple[bool, bytes]:
+    async def run(
+        self, owner: Owner, machine: str, request: Raw, asker: Asker
+    ) -> tuple[bool, bytes]:
+        self.asked.append(asker)
         return await self._there(owner.hub).hub.ask_machine(machine, request)
 
     async def machines(self, place: HubPlace) -> list[MachineView]:

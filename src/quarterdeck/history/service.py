@@ -27,7 +27,7 @@ from quarterdeck.history.export import Form, export_session
 from quarterdeck.history.export.render import Renderer
 from quarterdeck.history.imports import Importer, ImportReport
 from quarterdeck.history.texts import texts_of
-from quarterdeck.hub.api import HubApi
+from quarterdeck.hub.api import HubApi, own_work
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.retention import plan
 from quarterdeck.journal.sqlite.search import SearchIndex
@@ -190,7 +190,8 @@ class HistoryService:
             if self.retention.keeps_all:
                 continue
             try:
-                gone = await self.let_go()
+                with own_work("retention"):
+                    gone = await self.let_go()
             except StaleLease:
                 raise  # another hub applies the rule
             except QuarterdeckError as error:

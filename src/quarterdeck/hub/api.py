@@ -15,9 +15,13 @@ from quarterdeck.hub.checkpoints import read_checkpoints as read_checkpoints
 from quarterdeck.hub.cli_access import CliAccess as CliAccess
 from quarterdeck.hub.cli_sessions import CliSessions as CliSessions
 from quarterdeck.hub.cli_tokens import session_of as session_of
+from quarterdeck.hub.fleet import AgentElsewhere as AgentElsewhere
+from quarterdeck.hub.fleet import Asker as Asker
 from quarterdeck.hub.fleet import Fleet as Fleet
 from quarterdeck.hub.fleet import PeerAway as PeerAway
 from quarterdeck.hub.fleet import acting as acting
+from quarterdeck.hub.fleet import asking as asking
+from quarterdeck.hub.fleet import own_work as own_work
 from quarterdeck.hub.live import Live as Live
 from quarterdeck.hub.permissions.policy_texts import PolicyFileText as PolicyFileText
 from quarterdeck.hub.permissions.service import PolicyService as PolicyService

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -23,7 +24,9 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, JournalError, StaleFence, StaleHead, StaleLease
 from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.base import HubPlace, Journal, Lease, Owner
+from quarterdeck.journal.ownership import PRESENT_MS
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.machines import LOCAL, UNMANAGED
 from quarterdeck.protocol.roles import Role
@@ -38,20 +41,51 @@ PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Before the next attempt, in seconds: a runner whose hub died dials another one meanwhile."""
 SIGN_SECONDS = 5.0
 """How often a hub tells the others that it is there."""
-PRESENT_MS = 20_000
-"""A hub that told nothing for so long is not asked for its machines."""
+PRESENT_SECONDS = PRESENT_MS / 1000
+FORGET_SECONDS = 600.0
+"""What is stored of a hub that told nothing for so long is deleted. One that stood still tells
+where it is as soon as it goes on."""
 
-_asking: ContextVar[Role | None] = ContextVar("asking", default=None)
+
+class Asker(Value):
+    """For whom a hub asks another one for something. With nothing of it, the other one refuses."""
+
+    person: str = ""
+    role: Role | None = None
+    """The person's role. The other hub checks it again."""
+    work: str = ""
+    """Work of the hub itself, as a schedule: it was decided there, for no person."""
+
+
+_asking: ContextVar[Asker] = ContextVar("asking", default=Asker())  # noqa: B039 - frozen
+
+
+def acting(role: Role, person: str = "") -> AbstractContextManager[None]:
+    """What is submitted in the block is for a person with this role; the owner checks it again."""
+    return asking(Asker(person=person, role=role))
+
+
+def own_work(name: str) -> AbstractContextManager[None]:
+    """What is submitted in the block is work of the hub itself, of this name."""
+    return asking(Asker(work=name))
 
 
 @contextmanager
-def acting(role: Role) -> Iterator[None]:
-    """What is submitted in the block is for a person with this role; the owner checks it again."""
-    token = _asking.set(role)
+def asking(asker: Asker) -> Iterator[None]:
+    """What is submitted in the block is for this one."""
+    token = _asking.set(asker)
     try:
         yield
     finally:
         _asking.reset(token)
+
+
+class AgentElsewhere(Value):
+    """The run of an agent, and the other hub that has it."""
+
+    owner: Owner
+    session: str
+    run: str
 
 
 class PeerAway(Conflict):
@@ -64,10 +98,12 @@ class PeerAway(Conflict):
 class Peers(Protocol):
     """The way to other hubs. Raises `PeerAway` if nothing arrived there, else what they say."""
 
-    async def submit(self, owner: Owner, command: AnyCommand, role: Role | None) -> Outcome:
+    async def submit(self, owner: Owner, command: AnyCommand, asker: Asker) -> Outcome:
         """Have a command done by its owner."""
 
-    async def run(self, owner: Owner, machine: str, request: Raw) -> tuple[bool, bytes]:
+    async def run(
+        self, owner: Owner, machine: str, request: Raw, asker: Asker
+    ) -> tuple[bool, bytes]:
         """Have a machine of its do something; whether that was refused, and the answer."""
 
     async def machines(self, place: HubPlace) -> list[MachineView]:
@@ -77,7 +113,15 @@ class Peers(Protocol):
 class Fleet:
     """What this hub holds, and where the rest is."""
 
-    def __init__(self, journal: Journal, url: str, peers: Peers, *, hub: str = "") -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        url: str,
+        peers: Peers,
+        *,
+        hub: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`url`: where other hubs reach this one; empty: that is told later."""
         self.id = hub or new_id()
         self.url = url
@@ -85,6 +129,10 @@ class Fleet:
         self.disown: Callable[[str, str | None], None] = lambda *_: None
         """Forget what is held of a machine, or of one session alone. The hub sets it."""
         self._journal = journal
+        self._clock = clock
+        self._signs: dict[str, tuple[int, float]] = {}
+        """The last announcement of each other hub, and when it was made, by the own clock."""
+        self._looked = clock()
         self.takes = 0
         """How often a machine was taken. What the journal refused before may be held again."""
         self._machines: dict[str, int] = {}
@@ -250,17 +298,40 @@ class Fleet:
         owner = await self._journal.machine_owner(machine)
         if owner is None or owner.hub == self.id:
             return None
-        return await self.peers.run(owner, machine, request)
+        return await self.peers.run(owner, machine, request, _asking.get())
 
     async def others(self) -> list[HubPlace]:
         """The other hubs that are there."""
-        places = await self._journal.hubs()
-        newest = max((place.at for place in places), default=0)
-        return [
-            place
-            for place in places
-            if place.hub != self.id and place.url and newest - place.at < PRESENT_MS
-        ]
+        places = await self._all_others()
+        since = self._clock() - PRESENT_SECONDS
+        return [place for place in places if place.url and self._signs[place.hub][1] > since]
+
+    async def long_gone(self) -> list[str]:
+        """Hubs that told nothing for so long that what is stored of them can be deleted."""
+        places = await self._all_others()
+        since = self._clock() - FORGET_SECONDS
+        return [place.hub for place in places if self._signs[place.hub][1] <= since]
+
+    async def _all_others(self) -> list[HubPlace]:
+        """All other hubs that announced themselves and are not forgotten; sets `_signs`.
+
+        How old an announcement is, is measured by the clock of this process, from when it was first
+        seen: the clock of the database may be set, or be that of another server. Only for one that
+        was there before this hub looked does the database tell its age.
+        """
+        began = self._clock()
+        places = [place for place in await self._journal.hubs() if place.hub != self.id]
+        unseen = began - self._looked
+        signs: dict[str, tuple[int, float]] = {}
+        for place in places:
+            known = self._signs.get(place.hub)
+            if known is not None and known[0] == place.at:
+                signs[place.hub] = known
+            else:
+                age = max(0.0, place.age / 1000)
+                signs[place.hub] = place.at, began - (age if known is None else min(age, unseen))
+        self._signs, self._looked = signs, began
+        return places
 
     async def machines_elsewhere(self) -> list[MachineView]:
         """The machines that are connected to other hubs."""

@@ -40,7 +40,7 @@ from quarterdeck.hub.closed_files import ClosedFiles
 from quarterdeck.hub.decisions.inputs import Adopt, Create
 from quarterdeck.hub.decisions.starts import check_machine
 from quarterdeck.hub.ended_asks import waiting_asks
-from quarterdeck.hub.fleet import Fleet, PeerAway
+from quarterdeck.hub.fleet import AgentElsewhere, Fleet, PeerAway
 from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.lines import take_content
 from quarterdeck.hub.live import Live
@@ -474,7 +474,11 @@ class Hub:
             return None
         return view
 
-    async def agent_elsewhere(self, token: str) -> Owner | None:
+    def agent_token_of(self, session: str, run: str) -> str:
+        """The token of a run, for another hub that has checked it; `agent_of` checks the run."""
+        return agent_token(self._secret, session, run)
+
+    async def agent_elsewhere(self, token: str) -> AgentElsewhere | None:
         """The other hub that has the session whose agent has this token; None for a wrong one."""
         found = read_agent_token(self._secret, token)
         if self.fleet is None or found is None:
@@ -482,7 +486,10 @@ class Hub:
         view = await self._journal.summary(found.session)
         if view is None or view.run != found.run or not view.spec.agents:
             return None
-        return await self.fleet.owner(view, None)
+        owner = await self.fleet.owner(view, None)
+        if owner is None:
+            return None
+        return AgentElsewhere(owner=owner, session=found.session, run=found.run)
 
     async def spawn(
         self, command: cmd.CreateSession, lineage: tuple[str, ...] = (), person: str = ""

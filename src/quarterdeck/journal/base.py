@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, Self
 
+from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.ownership import HubPlace, Lease, Owner, SharedChanges, SharedValue
-from quarterdeck.protocol.events import Event
 from quarterdeck.protocol.audit import AuditKind, AuditPage
+from quarterdeck.protocol.events import Event
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import RawEvents, Stored
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
@@ -210,7 +211,6 @@ class Overview(Protocol):
         With `before`: the entries between the two positions, the newest first.
         """
 
-
     async def audit_page(
         self,
         kind: AuditKind,
@@ -225,6 +225,7 @@ class Overview(Protocol):
         It reads a bounded number of entries (`audit_pages.SEARCHED`), so a page may be empty
         before the end of the log.
         """
+
 
 class Usage(Protocol):
     """The usage of all sessions; always up to date with the last append."""
@@ -257,6 +258,13 @@ class Sharing(Protocol):
     Fences, generations and versions come from one counter: a later one is higher. A hub's id is
     that of one process: a hub that starts again has a new one.
     """
+
+    @property
+    def trouble(self) -> JournalError | None:
+        """Why it can be neither read nor written now; None: nothing is known to be wrong.
+
+        The code `moved` is for good: the database is another one, and must be opened again.
+        """
 
     async def announce(self, hub: str, url: str) -> None:
         """Tell the others where this hub is reached; again now and then: it is a sign of life."""

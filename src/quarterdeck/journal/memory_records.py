@@ -67,11 +67,15 @@ class MemoryRecords:
 
     def announce(self, hub: str, url: str) -> None:
         """Store where a hub is."""
-        self._hubs[hub] = HubPlace(hub=hub, url=url, at=int(self._clock() * 1000))
+        known = self._hubs.get(hub)
+        at = max(int(self._clock() * 1000), 0 if known is None else known.at + 1)
+        self._hubs[hub] = HubPlace(hub=hub, url=url, at=at)
 
     def hubs(self) -> list[HubPlace]:
         """The hubs, the latest first."""
-        return sorted(self._hubs.values(), key=lambda place: (-place.at, place.hub))
+        now = int(self._clock() * 1000)
+        found = (replace(place, age=now - place.at) for place in self._hubs.values())
+        return sorted(found, key=lambda place: (-place.at, place.hub))
 
     def forget_hub(self, hub: str) -> None:
         """Remove one."""

@@ -18,6 +18,8 @@ from quarterdeck.protocol.events import Event, RunStarting
 from quarterdeck.protocol.machines import LOCAL
 
 _LONGEST = 256
+PRESENT_MS = 20_000
+"""A hub that announced nothing for so long is gone."""
 
 
 class Owner(Value):
@@ -36,7 +38,10 @@ class HubPlace(Value):
     hub: str
     url: str
     at: int
-    """When it announced itself last, in ms since 1970, by the journal's clock."""
+    """When it announced itself last, in ms since 1970, by the journal's clock. Each announcement of
+    a hub has a later time, also if that clock was set back meanwhile."""
+    age: int = 0
+    """How long ago that was, in ms, by the journal's clock; negative if it was set back."""
 
 
 class Lease(Value):

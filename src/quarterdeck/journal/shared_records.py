@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
-from quarterdeck.domain.errors import Conflict, UsageError
+from quarterdeck.domain.errors import Conflict, JournalError, UsageError
 from quarterdeck.journal.ownership import (
     HubPlace,
     Lease,
@@ -106,6 +106,11 @@ class SharingJournal(ABC):
     @abstractmethod
     async def _look(self, question: Callable[[SharingRecords], _Answer]) -> _Answer:
         """Look at the records."""
+
+    @property
+    def trouble(self) -> JournalError | None:
+        """Why it can be neither read nor written now; None: nothing is known to be wrong."""
+        return None
 
     async def announce(self, hub: str, url: str) -> None:
         """Tell where this hub is."""

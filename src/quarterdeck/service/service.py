@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from quarterdeck import __version__
 from quarterdeck.config import Settings
 from quarterdeck.domain.addresses import is_loopback
-from quarterdeck.domain.errors import Conflict, LaunchError, UsageError
+from quarterdeck.domain.errors import Conflict, JournalError, LaunchError, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http import (
     Access,
@@ -91,6 +91,11 @@ if TYPE_CHECKING:  # certificates and QR codes take a tenth of a second to load,
     from quarterdeck.service.auto_tls import AutoTls
 
 SECRET_SECONDS = 1.0
+JOURNAL_SECONDS = 0.5
+"""How often the state of the journal is looked at."""
+JOURNAL_MOVED = 75
+"""The exit code of a hub whose database is another one: a supervisor is to start it again. It is
+`EX_TEMPFAIL` of `sysexits.h`."""
 RUNNER_SECONDS = 30.0
 """A runner first ends the processes of an earlier one."""
 SWITCH_SECONDS = 0.0001
@@ -127,6 +132,8 @@ class Service(Value):
     address: str
     take: Callable[[Settings], None]
     """Applies settings that can change while it runs."""
+    trouble: Callable[[], JournalError | None] = lambda: None
+    """Why the journal can be neither read nor written now."""
     relay: list[str] = field(default_factory=list)
     """What the terminal says about the relay."""
     far: tuple[str, ...] = ()
@@ -136,19 +143,18 @@ class Service(Value):
 
 
 def run_serve(configuration: Configuration, *, runner: bool = True, with_link: bool = True) -> int:
-    """Serve until a signal comes; returns the exit code."""
+    """Serve until a signal comes, or the database is another one; returns the exit code."""
     logs = Logs()
     logs.change(configuration.loaded.settings.log)
     sys.setswitchinterval(SWITCH_SECONDS)
     bound_free_memory()
     try:
-        anyio.run(_serve, configuration, logs, runner, with_link)
+        return anyio.run(_serve, configuration, logs, runner, with_link)
     finally:
         logs.close()
-    return 0
 
 
-async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_link: bool) -> None:
+async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_link: bool) -> int:
     home = data_home()
     options = serve_options_of(configuration.loaded.settings, runner=runner)
     options = replace(options, fixed=(configuration.path,))
@@ -169,10 +175,14 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_li
         # Everything loaded so far stays to the end. A garbage collection of it would block the loop
         # for 60 ms now and then.
         gc.freeze()
-        await until_signal()
+        moved = await _until_end(service)
         tasks.cancel_scope.cancel()
         going_on = sum(machine.runs for machine in service.hub.machines_here())
     _print_stopped(going_on)
+    if moved is None:
+        return 0
+    sys.stderr.write(f"{moved}\n")
+    return JOURNAL_MOVED
 
 
 def serve_options_of(settings: Settings, *, runner: bool = True) -> ServeOptions:
@@ -310,8 +320,9 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             reaching=reach,
             noting=hub.cli_access.note,
             disk_sessions=CliSessions(hub.runners.requests),
-            peers=None if together is None else together.endpoint(hub),
+            peers=None if together is None else together.endpoint(hub, agents.endpoint),
             alarming=None if together is None else together.alarms,
+            failing=lambda: None if journal.trouble is None else journal.trouble.code,
         )
         if together is not None and shared is not None:
             agents.endpoint.forward = together.forward(hub)
@@ -370,6 +381,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
                 address=address,
                 far=state.far,
                 take=take,
+                trouble=lambda: journal.trouble,
                 relay=relay_lines(address, relay_address) if options.settings.relay.enabled else [],
                 tls=options.tls,
                 trust=trust,
@@ -542,6 +554,24 @@ async def until_signal() -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             return
+
+
+async def _until_end(service: Service) -> JournalError | None:
+    """Wait for a signal; or for a journal that must be opened again, and give what is wrong."""
+    moved: JournalError | None = None
+    async with anyio.create_task_group() as tasks:
+
+        async def look() -> None:
+            nonlocal moved
+            while (found := service.trouble()) is None or found.code != "moved":  # noqa: ASYNC110 - a thread notices it
+                await anyio.sleep(JOURNAL_SECONDS)
+            moved = found
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(look)
+        await until_signal()
+        tasks.cancel_scope.cancel()
+    return moved
 
 
 def _print_address(service: Service, *, with_link: bool) -> None:

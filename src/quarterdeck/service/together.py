@@ -22,6 +22,7 @@ from quarterdeck.config import Settings
 from quarterdeck.domain.errors import JournalError, StaleLease
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
+from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.people import FILE as PEOPLE
 from quarterdeck.fronts.http.people import PeopleStore, united
 from quarterdeck.fronts.peers import (
@@ -160,9 +161,9 @@ class Together:
         """What passes on the requests of agents whose session another hub has."""
         return Forward(self._client, hub.agent_elsewhere)
 
-    def endpoint(self, hub: Hub) -> PeerEndpoint:
-        """What other hubs call."""
-        self._endpoint = PeerEndpoint(hub, self._sealer)
+    def endpoint(self, hub: Hub, agents: ASGIApp) -> PeerEndpoint:
+        """What other hubs call. `agents` answers agents."""
+        self._endpoint = PeerEndpoint(hub, self._sealer, agents)
         return self._endpoint
 
     @asynccontextmanager
@@ -185,8 +186,8 @@ class Together:
                 self._endpoint.close()
             with anyio.move_on_after(2.0, shield=True):
                 await self._client.close()
-                await self.journal.forget_hub(self.fleet.id)
-                await self.journal.share(_NAMESPACE, self.fleet.id, None)
+                with suppress(JournalError):  # another hub forgets this one later
+                    await self._forget(self.fleet.id)
 
     # --- duties ----------------------------------------------------------------------------------
 
@@ -259,9 +260,25 @@ class Together:
         while True:
             try:
                 await self._compare_once(policies)
+                await self._forget_dead()
             except (JournalError, *DECODE_ERRORS) as error:
                 log.error("the configurations of the hubs are not compared: %s", error)
             await anyio.sleep(COMPARE_SECONDS)
+
+    async def _forget(self, hub: str) -> None:
+        """Delete what is stored of a hub, and the notes that it was deleted."""
+        await self.journal.forget_hub(hub)
+        version = await self.journal.share(_NAMESPACE, hub, None)
+        await self.journal.forget_removed(_NAMESPACE, before=version)
+
+    async def _forget_dead(self) -> None:
+        """Forget the hubs that were killed: each start of a hub has an id of its own."""
+        for hub in await self.fleet.long_gone():
+            log.info("hub %s is gone: it is forgotten", hub)
+            await self._forget(hub)
+        known = {place.hub for place in await self.journal.hubs()} | {self.fleet.id}
+        for hub in (await self.journal.shared_values(_NAMESPACE)).keys() - known:
+            await self._forget(hub)
 
     async def _compare_once(self, policies: Policies) -> None:
         mine = Digests(

@@ -7,6 +7,7 @@ runners and CLIs as ASGI apps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
@@ -68,7 +69,14 @@ from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.routes.schedules import Scheduling
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.history.service import HistoryService
-from quarterdeck.hub.api import CliAccess, CliSessions, HubApi, ReviewService, WorktreeService
+from quarterdeck.hub.api import (
+    CliAccess,
+    CliSessions,
+    HubApi,
+    ReviewService,
+    WorktreeService,
+    acting,
+)
 from quarterdeck.protocol.problems import Problem, of_status
 from quarterdeck.protocol.shapes import HubAlarm
 
@@ -106,6 +114,7 @@ def make_app(
     noting: Noting | None = None,
     disk_sessions: CliSessions | None = None,
     peers: ASGIApp | None = None,
+    failing: Callable[[], str | None] = lambda: None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built web app; without it there is a plain page.
 
@@ -120,6 +129,7 @@ def make_app(
     `alarming` what is wrong between several hubs,
     `noting` writes into a session's audit log, `disk_sessions` looks at the disks of machines.
     `peers` serves other hubs on the same journal below `/hub/`, and checks their seals itself.
+    `failing` gives a code while the hub can do nothing: `/healthz` then answers 503.
     `more_pages` are further files, by path: content and type. Nobody needs a login for them.
     """
     services = Services(
@@ -137,6 +147,7 @@ def make_app(
         alarming=alarming,
         noting=noting,
         disk_sessions=disk_sessions,
+        failing=failing,
     )
     switch = _Switch(cast("ASGIApp", _api()), Pages(openapi_document, static, more_pages), services)
     stream = StreamEndpoint(hub, access, pace)
@@ -178,6 +189,7 @@ class Services(Struct, frozen=True, kw_only=True):
     alarming: Callable[[], tuple[HubAlarm, ...]] | None = None
     noting: Noting | None = None
     disk_sessions: CliSessions | None = None
+    failing: Callable[[], str | None] = lambda: None
 
 
 class _Switch:
@@ -193,7 +205,9 @@ class _Switch:
             await _live(receive, send)
         elif self._is_api(scope):
             scope[SERVICES] = self._services
-            await self._api(scope, receive, send)
+            person = scope.get("user")
+            with nullcontext() if person is None else acting(person.role, person.name):
+                await self._api(scope, receive, send)
         else:
             await self._pages(scope, send)
 
@@ -268,6 +282,7 @@ def _make_api(
             "alarming": _provide(lambda services: services.alarming),
             "noting": _provide(lambda services: services.noting),
             "disk_sessions": _provide(lambda services: services.disk_sessions),
+            "failing": _provide(lambda services: services.failing),
             "loops": _provide(lambda services: services.loop_service),
             "worktree_service": _provide(lambda services: _there(services.worktree_service)),
             "reviews": _provide(lambda services: _there(services.reviews)),

@@ -5,7 +5,8 @@ role (see `people`), as far as the rules for all sessions let them pass (see `po
 agent, the token of the connection names the caller, the rules of the caller's session are asked
 once more, and the call must be one that the session's CLI has announced and was let make: see
 `announced`. So a token that an agent reads from its own files is worth no more than the tools that
-it was given. Every call that was let pass, and every one that was refused, is in the audit log.
+it was given. What was let pass, and what was refused, is in the audit log; of calls that only read,
+and of refused ones, so many in an hour.
 
 The official `mcp` package speaks the protocol; it takes a second to import, and is imported when
 the first caller comes. `tools` is below, the gate of `fronts.http` and the service are above.
@@ -18,24 +19,27 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager, suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 import msgspec
 
-from quarterdeck.domain.errors import Conflict, Forbidden, QuarterdeckError, UsageError
+from quarterdeck.domain.errors import Conflict, Forbidden, NotFound, QuarterdeckError, UsageError
 from quarterdeck.fronts.mcp import tools
 from quarterdeck.fronts.mcp.announced import cli_allows, look
 from quarterdeck.fronts.mcp.people import TOOLS as PEOPLE_TOOLS
 from quarterdeck.fronts.mcp.people import PeopleTools, Visitor, tools_for
-from quarterdeck.fronts.mcp.policy import RefusedCalls, check_person, entry
+from quarterdeck.fronts.mcp.policy import RecentEntries, RefusedCalls, check_person, entry
 from quarterdeck.fronts.mcp.tools import AgentHub, AgentTools, Arguments
-from quarterdeck.hub.api import Behavior, Rules, Verdict, rule_on_agent, rule_on_person
+from quarterdeck.hub.api import Behavior, Rules, Verdict, own_work, rule_on_agent, rule_on_person
+from quarterdeck.protocol.events import Event
 from quarterdeck.protocol.holds import RunningTool
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import agent_name
 from quarterdeck.runtime.tasks import background_tasks
+from quarterdeck.wire.tools import one_line
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
@@ -56,7 +60,10 @@ AT_ONCE = 8
 SERVED = 10_000
 """Calls that are remembered as served."""
 LOOKED_AT = 2000
-"""Events of a session among which an announced call is looked for."""
+"""Events of a session that are read at once, from its end, to find an announced call."""
+LONGEST_NAME = 100
+REFUSALS = (Forbidden, NotFound, Conflict, UsageError)
+"""With these the hub refuses what a tool asks for."""
 LARGEST_BODY = 1024 * 1024
 _CALLER = "quarterdeck.agent"
 _CALL_ID = "claudecode/toolUseId"
@@ -110,6 +117,8 @@ class McpEndpoint:
         self._rules_for_people = rules_for_people
         self._now = now
         self._refused = RefusedCalls()
+        self._noted, self._read = RecentEntries(), RecentEntries()
+        self._numbers = count()
         self._tasks: TaskGroup | None = None
         self._manager: StreamableHTTPSessionManager | None = None
         self._starting = anyio.Lock()
@@ -193,29 +202,45 @@ class McpEndpoint:
         caller = self._hub.view(session)
         if caller is None or caller.run is None:
             raise Forbidden("this session has ended")
-        wanted = read_arguments(name, given)
-        with self._one_of_few(session):
-            self._refused.admit(session, self._now())
+
+        async def note(error: QuarterdeckError) -> None:
+            log.warning("session %s: %s is refused: %s", session, PREFIX + name, error)
+            await self._note_refused(name, given, agent_name(session), None, error, session)
+
+        self._refused.admit(session, self._now())
+        try:
+            under_way = self._one_of_few(session)
+        except Conflict as error:
+            await note(error)
+            raise
+        with under_way:
             try:
+                wanted = read_arguments(name, given)
                 call = await self._check(caller, name, given, meta)
-                return await self._tools.call(caller, wanted, call)
-            except Forbidden as error:
-                log.warning("session %s: %s is refused: %s", session, PREFIX + name, error)
+            except (Forbidden, UsageError) as error:
                 self._refused.add(session, self._now())
-                refused = entry(PREFIX + name, given, agent_name(session), None, str(error))
-                await self._hub.calls.add(refused, session)
+                await note(error)
+                raise
+            try:
+                with own_work("agents"):
+                    return await self._tools.call(caller, wanted, call)
+            except REFUSALS as error:
+                if isinstance(error, Forbidden):
+                    self._refused.add(session, self._now())
+                await note(error)
                 raise
 
     async def _answer_person(self, visitor: Visitor, name: str, given: bytes) -> object:
         assert self._people is not None
         kinds = {each: kind for each, (kind, _, _) in PEOPLE_TOOLS.items()}
-        wanted = read_arguments(name, given, kinds)
-        about = getattr(wanted, "session", None)
+        about: str | None = None
         caller, tool = f"person {visitor.name}", PREFIX + name
         with self._one_of_few(caller):
             self._refused.admit(caller, self._now())
             verdict: Verdict | None = None
             try:
+                wanted = read_arguments(name, given, kinds)
+                about = getattr(wanted, "session", None)
                 visitor.need(PEOPLE_TOOLS[name][1])
                 verdict = rule_on_person(
                     visitor.name, tool, given, self._rules_for_people(), self._now()
@@ -223,13 +248,50 @@ class McpEndpoint:
                 check_person(verdict)
                 if verdict.input:
                     wanted = read_arguments(name, bytes(verdict.input), kinds)
-            except Forbidden as error:
+            except (Forbidden, UsageError) as error:
                 self._refused.add(caller, self._now())
-                refused = entry(tool, given, visitor.name, verdict, str(error))
-                await self._hub.calls.add(refused, about)
+                await self._note_refused(name, given, visitor.name, verdict, error, about)
                 raise
-            await self._hub.calls.add(entry(tool, given, visitor.name, verdict), about)
-            return await self._people.call(visitor, wanted)
+            refused: QuarterdeckError | None = None
+            try:
+                return await self._people.call(visitor, wanted)
+            except REFUSALS as error:
+                refused = error
+                raise
+            finally:
+                # Afterwards, since only then it is known; and also if the caller does not wait.
+                with anyio.CancelScope(shield=True):
+                    if refused is not None:
+                        await self._note_refused(name, given, visitor.name, verdict, refused, about)
+                    else:
+                        await self._note_allowed(name, given, visitor.name, verdict, about)
+
+    async def _note_allowed(
+        self, name: str, given: bytes, caller: str, verdict: Verdict | None, about: str | None
+    ) -> None:
+        """Keep the entry of a person's call that was let pass.
+
+        One that only reads changes nothing, and must not fill the journal of the session that it
+        reads: it is kept apart, and once in an hour.
+        """
+        if name not in _READING:
+            await self._hub.calls.add(entry(PREFIX + name, given, caller, verdict), about)
+        elif self._read.is_new(caller, f"{name} {about or ''}", self._now()):
+            await self._hub.calls.add(entry(PREFIX + name, given, caller, verdict))
+
+    async def _note_refused(
+        self,
+        name: str,
+        given: bytes,
+        caller: str,
+        verdict: Verdict | None,
+        error: QuarterdeckError,
+        about: str | None,
+    ) -> None:
+        """Keep the entry of a call that was refused, unless this caller had very many of them."""
+        if self._noted.is_new(caller, str(next(self._numbers)), self._now()):
+            tool = PREFIX + one_line(name, LONGEST_NAME)
+            await self._hub.calls.add(entry(tool, given, caller, verdict, str(error)), about)
 
     async def _check(
         self, caller: SessionView, name: str, given: bytes, meta: object
@@ -249,11 +311,7 @@ class McpEndpoint:
         calls = [each for each in caller.holds.tools if each.tool == tool]
         if named is not None:
             calls = [each for each in calls if each.call == named]
-        after = max(0, caller.head - LOOKED_AT)
-        events = [
-            stored.event
-            for stored in await self._hub.events(caller.session, after=after, limit=LOOKED_AT)
-        ]
+        events = await self._events_since(caller, {each.call for each in calls})
         by_flags = cli_allows(caller.spec, caller.mode, tool)
         for call in calls:
             seen = look(events, call.call)
@@ -266,6 +324,22 @@ class McpEndpoint:
             " it, or it was served already. A rule of the policy, a person or the flag --allow of"
             " the session must allow it: settings of the CLI do not count"
         )
+
+    async def _events_since(self, caller: SessionView, calls: set[str]) -> list[Event]:
+        """The events of a session since its CLI has announced the first of these calls.
+
+        Others may have written any number of events since.
+        """
+        events: list[Event] = []
+        missing, upto = set(calls), caller.head
+        while missing and upto >= max(1, caller.run_began):
+            after = max(0, upto - LOOKED_AT)
+            page = await self._hub.events(caller.session, after=after, limit=upto - after)
+            found = [stored.event for stored in page]
+            missing = {call for call in missing if not look(found, call).announced}
+            events[:0] = found
+            upto = after
+        return events
 
     def _is_first(self, session: str, call: str) -> bool:
         """Whether an announced call was not served before."""

@@ -28,15 +28,14 @@ from quarterdeck.domain.errors import (
     WorkLimit,
 )
 from quarterdeck.domain.structs import Value
-from quarterdeck.protocol.roles import Role
+from quarterdeck.hub.api import Asker
 
 
 class SealedCommand(Value):
-    """A command for a session of the other hub, for a person with this role."""
+    """A command for a session of the other hub."""
 
     command: Raw
-    role: Role | None = None
-    """None: of a hub itself, as a schedule; it was decided there."""
+    asker: Asker = Asker()
 
 
 class SealedRequest(Value):
@@ -44,6 +43,25 @@ class SealedRequest(Value):
 
     machine: str
     request: Raw
+    asker: Asker = Asker()
+
+
+class AgentCall(Value):
+    """A request of the agent of a run that the other hub has. Its token stays where it came."""
+
+    session: str
+    run: str
+    method: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class AgentAnswer(Value):
+    """What the agent is answered."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
 
 
 class MachineAnswer(Value):

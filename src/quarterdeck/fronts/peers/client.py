@@ -16,19 +16,27 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.fronts.peers.carried import (
     Again,
+    AgentAnswer,
+    AgentCall,
     CarriedError,
     MachineAnswer,
     SealedCommand,
     SealedRequest,
     raised,
 )
-from quarterdeck.fronts.peers.endpoint import COMMANDS, MACHINES, MOST_BYTES, REQUESTS, WRONG_HUB
-from quarterdeck.fronts.peers.seal import HEADER, Sealer
-from quarterdeck.hub.api import HubPlace, Owner, PeerAway
+from quarterdeck.fronts.peers.endpoint import (
+    AGENTS,
+    COMMANDS,
+    MACHINES,
+    MOST_BYTES,
+    REQUESTS,
+    WRONG_HUB,
+)
+from quarterdeck.fronts.peers.seal import HEADER, Sealer, is_same
+from quarterdeck.hub.api import Asker, HubPlace, Owner, PeerAway
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.machine_requests import SECONDS as MACHINE_SECONDS
-from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.views import MachineView
 from quarterdeck.runtime.client_tls import client_context
 
@@ -76,9 +84,9 @@ class PeerClient:
         if self._made is not None:
             await self._made.aclose()
 
-    async def submit(self, owner: Owner, command: AnyCommand, role: Role | None) -> Outcome:
+    async def submit(self, owner: Owner, command: AnyCommand, asker: Asker) -> Outcome:
         """Have a command done by its owner."""
-        body = SealedCommand(command=Raw(msgspec.json.encode(command)), role=role)
+        body = SealedCommand(command=Raw(msgspec.json.encode(command)), asker=asker)
         seconds = ANSWER_SECONDS
         if isinstance(command, cmd.Control):
             seconds = max(seconds, command.timeout + CONNECT_SECONDS)
@@ -87,9 +95,11 @@ class PeerClient:
             owner.url, owner.hub, COMMANDS, body, Outcome, seconds, repeatable=repeatable
         )
 
-    async def run(self, owner: Owner, machine: str, request: Raw) -> tuple[bool, bytes]:
+    async def run(
+        self, owner: Owner, machine: str, request: Raw, asker: Asker
+    ) -> tuple[bool, bytes]:
         """Have a machine of another hub do something."""
-        body = SealedRequest(machine=machine, request=request)
+        body = SealedRequest(machine=machine, request=request, asker=asker)
         found = await self._call(
             owner.url, owner.hub, REQUESTS, body, MachineAnswer, MACHINE_SECONDS
         )
@@ -98,8 +108,18 @@ class PeerClient:
     async def machines(self, place: HubPlace) -> list[MachineView]:
         """The machines of another hub."""
         return await self._call(
-            place.url, place.hub, MACHINES, None, list[MachineView], MACHINES_SECONDS
+            place.url,
+            place.hub,
+            MACHINES,
+            None,
+            list[MachineView],
+            MACHINES_SECONDS,
+            repeatable=True,
         )
+
+    async def answer_agent(self, owner: Owner, call: AgentCall, seconds: float) -> AgentAnswer:
+        """Have the agent of a run answered by its owner."""
+        return await self._call(owner.url, owner.hub, AGENTS, call, AgentAnswer, seconds)
 
     async def _call(
         self,
@@ -120,7 +140,8 @@ class PeerClient:
         data = b"" if body is None else msgspec.json.encode(body)
         if len(data) > MOST_BYTES:
             raise Conflict("too_large", "the command is too large to be passed to another hub")
-        headers = {HEADER: self._sealer.seal(hub, method, path, data)}
+        seal = self._sealer.seal(hub, method, path, data)
+        headers = {HEADER: seal}
         if data:
             headers["content-type"] = "application/json"
         timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
@@ -131,14 +152,24 @@ class PeerClient:
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise PeerAway(f"the hub at {url} cannot be reached: {error}") from error
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
-            if repeatable:
-                raise PeerAway(f"the hub at {url} was lost: {error}") from error
-            text = (
-                f"the hub at {url} was lost while it did this ({type(error).__name__}): look at"
-                " the session before you try again"
-            )
-            raise Conflict("outcome_unknown", text) from error
-        return _read(url, answer.status_code, answer.content, gives)
+            raise _lost(url, f"{type(error).__name__}: {error}", repeatable) from error
+        status, content = answer.status_code, answer.content
+        expected = self._sealer.seal_answer(seal, status, content)
+        if not is_same(answer.headers.get(HEADER, ""), expected):
+            reason = f"HTTP {status} without the seal of the hub: perhaps another program is there"
+            raise _lost(url, reason, repeatable)
+        return _read(url, status, content, gives)
+
+
+def _lost(url: str, reason: str, repeatable: bool) -> Conflict:
+    """The error of a request that may have been done, and has no answer that counts."""
+    if repeatable:
+        return PeerAway(f"the hub at {url} gave no answer ({reason})")
+    text = (
+        f"the hub at {url} gave no answer while it did this ({reason}): look at the session before"
+        " you try again"
+    )
+    return Conflict("outcome_unknown", text)
 
 
 def _read(url: str, status: int, content: bytes, gives: type[_T]) -> _T:
@@ -147,8 +178,8 @@ def _read(url: str, status: int, content: bytes, gives: type[_T]) -> _T:
             return msgspec.json.decode(content, type=gives)
         found = msgspec.json.decode(content, type=CarriedError)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        text = f"{url} answered with HTTP {status}, and is perhaps no hub: {error}"
-        raise PeerAway(text) from error
+        text = f"the hub at {url} answered with HTTP {status} and what is no answer: {error}"
+        raise Conflict("other_hub_failed", text) from error
     if status in {403, WRONG_HUB}:  # it was refused before anything was done
         raise PeerAway(f"the hub at {url} does not take this: {found.text}")
     failed = raised(found)

@@ -15,7 +15,7 @@ import msgspec
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.fronts.peers.client import CONNECT_SECONDS, PeerClient
 from quarterdeck.fronts.peers.endpoint import BEAT_SECONDS, LIVE, LiveLine
-from quarterdeck.fronts.peers.seal import HEADER, Sealer
+from quarterdeck.fronts.peers.seal import HEADER, Sealer, is_same
 from quarterdeck.hub.api import Fleet, HubPlace, Live
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class LiveFeed:
         import httpx2
 
         speaking: set[str] = set()
-        headers = {HEADER: self._sealer.seal(place.hub, "GET", LIVE, b"")}
+        seal = self._sealer.seal(place.hub, "GET", LIVE, b"")
+        headers = {HEADER: seal}
         timeout = httpx2.Timeout(2 * BEAT_SECONDS, connect=CONNECT_SECONDS)
         url = place.url.rstrip("/") + LIVE
         try:
@@ -70,13 +71,19 @@ class LiveFeed:
                 "GET", url, headers=headers, timeout=timeout
             ) as answer:
                 if answer.status_code == 200:
-                    rest = b""
+                    rest, number = b"", 0
                     async for data in answer.aiter_bytes():
                         *lines, rest = (rest + data).split(b"\n")
                         if len(rest) > LONGEST_LINE:
                             return
                         for line in lines:
-                            self._take(_lines.decode(line), speaking)
+                            mac, _, said = line.partition(b" ")
+                            expected = self._sealer.seal_line(seal, number, said)
+                            if not is_same(mac.decode("latin-1"), expected):
+                                log.warning("live text without the seal of %s", place.url)
+                                return
+                            number += 1
+                            self._take(_lines.decode(said), speaking)
         except (httpx2.HTTPError, httpx2.InvalidURL, msgspec.DecodeError) as error:
             log.info("the live text of %s is lost: %s", place.url, error)
         finally:

@@ -2,7 +2,9 @@
 
 Only hubs have the secret: it is in the journal's store, and in no answer. A seal is for one hub,
 one request and one body, for a short time and once. A hub's id is that of one process, so a seal
-is worth nothing after a restart. The rest of the request is the endpoint's business.
+is worth nothing after a restart. The answer has a seal, too, which is for one request: so what is
+answered is from the hub that was asked. Live text has a seal on each line. A seal hides nothing:
+against readers on the way there must be TLS. The rest of the request is the endpoint's business.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ MOST_NONCES = 100_000
 """Seals that are remembered. With more in a minute none is accepted until some are too old."""
 _NAMESPACE, _KEY = "hubs", "secret"
 _LONGEST = 1024
+
+
+class NoSeal(Forbidden):
+    """The request is from no hub, or was there already: its answer gets no seal."""
 
 
 class WrongHub(Forbidden):
@@ -64,10 +70,10 @@ class Sealer:
         """
         parts = tuple(seal.split(" ")) if len(seal) <= _LONGEST else ()
         if len(parts) != 6:
-            raise Forbidden("this is for other hubs")
+            raise NoSeal("this is for other hubs")
         *said, mac = parts
         if not hmac.compare_digest(mac.encode(), self._mac(method, path, tuple(said)).encode()):
-            raise Forbidden("this is for other hubs")
+            raise NoSeal("this is for other hubs")
         _, to, at, nonce, digest = said
         if to != self._hub:
             raise WrongHub("this hub is another one")
@@ -82,13 +88,34 @@ class Sealer:
         old = now - 2 * SECONDS
         while self._used and next(iter(self._used.values())) < old:
             del self._used[next(iter(self._used))]
-        if nonce in self._used or len(self._used) >= MOST_NONCES:
-            raise Forbidden("this seal was used already")
+        if nonce in self._used:
+            # Without a seal: else the refusal of a copy could stand for the answer to the request.
+            raise NoSeal("this seal was used already")
+        if len(self._used) >= MOST_NONCES:
+            raise Forbidden("too many requests of other hubs; try again")
         self._used[nonce] = now
+
+    def seal_answer(self, seal: str, status: int, body: bytes) -> str:
+        """The seal of an answer to a request with this seal."""
+        digest = hashlib.sha256(body).hexdigest()
+        return self._hmac("\n".join(("quarterdeck hub answer 1", seal, str(status), digest)))
+
+    def seal_line(self, seal: str, number: int, line: bytes) -> str:
+        """The seal of a line of the feed that a request with this seal has opened."""
+        digest = hashlib.sha256(line).hexdigest()
+        return self._hmac("\n".join(("quarterdeck hub line 1", seal, str(number), digest)))
 
     def _mac(self, method: str, path: str, parts: tuple[str, ...]) -> str:
         text = "\n".join(("quarterdeck hub 1", method, path, *parts))
+        return self._hmac(text)
+
+    def _hmac(self, text: str) -> str:
         return hmac.new(self._secret, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+
+
+def is_same(seal: str, expected: str) -> bool:
+    """Whether the seal of an answer is the expected one."""
+    return hmac.compare_digest(seal.encode("utf-8", "replace"), expected.encode())
 
 
 def check_digest(body: bytes, digest: str) -> None:

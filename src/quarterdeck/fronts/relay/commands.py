@@ -20,7 +20,7 @@ from quarterdeck.fronts.relay.asgi import Caller
 from quarterdeck.fronts.relay.errors import BadLine
 from quarterdeck.fronts.relay.inbound import AnswerLine, PromptLine, RequestLine
 from quarterdeck.fronts.relay.outbound import SessionLines
-from quarterdeck.hub.api import HubApi
+from quarterdeck.hub.api import HubApi, acting
 from quarterdeck.protocol.coded_texts import worded
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.commands import (
@@ -238,7 +238,8 @@ class FrontendCommands:
         self._caller.need(right_for(command))
         if isinstance(command, AnswerAsk):
             command = replace(command, role=self._caller.role.value)
-        return await self._hub.submit(replace(command, by=self._caller.name))
+        with acting(self._caller.role, self._caller.name):
+            return await self._hub.submit(replace(command, by=self._caller.name))
 
     async def _session(self, name: str) -> str:
         """The session that a line is meant for. Raises `BadLine`.

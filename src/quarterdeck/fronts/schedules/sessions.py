@@ -17,7 +17,7 @@ from quarterdeck.domain.errors import NotFound, QuarterdeckError
 from quarterdeck.domain.ids import derived_id
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.schedules import decide
-from quarterdeck.hub.api import HubApi
+from quarterdeck.hub.api import HubApi, own_work
 from quarterdeck.protocol.commands import CreateSession, StopSession
 from quarterdeck.protocol.events import TurnEnded
 from quarterdeck.protocol.projects import HERE
@@ -95,7 +95,8 @@ async def start_session(hub: HubApi, job: Job, firing: Firing, prompt: str, owne
         prompt_id=_prompt_id(firing),
         by=owner,
     )
-    return (await hub.submit(command)).session
+    with own_work("schedules"):
+        return (await hub.submit(command)).session
 
 
 async def ending_of(hub: HubApi, firing: Firing) -> Ending | None:
@@ -128,7 +129,8 @@ async def ending_of(hub: HubApi, firing: Firing) -> Ending | None:
 async def end_session(hub: HubApi, session: str, owner: str) -> None:
     """End the CLI of a session. One that has ended, or is gone, stays so."""
     try:
-        await hub.submit(StopSession(session=session, by=owner))
+        with own_work("schedules"):
+            await hub.submit(StopSession(session=session, by=owner))
     except QuarterdeckError:
         return
 

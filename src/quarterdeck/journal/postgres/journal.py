@@ -14,6 +14,7 @@ import anyio
 import psycopg
 from anyio import CapacityLimiter, to_thread
 
+from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal.arrivals import Arrivals
 from quarterdeck.journal.ownership import Lease
 from quarterdeck.journal.postgres.address import Address, explained, explained_errors, is_lost
@@ -36,6 +37,9 @@ CLOSE_SECONDS = 10.0
 POLL_SECONDS = 1.0
 """How often the database is looked at without a signal."""
 
+SILENT_SECONDS = 15.0
+"""A database that answered nothing for so long is away, although its connections are open."""
+
 _Answer = TypeVar("_Answer")
 
 
@@ -49,6 +53,10 @@ class PostgresJournal(ThreadedJournal):
         self._writer = writer
         self._limiter = CapacityLimiter(READERS)
         self._idle: list[Reader] = []
+        self._away: JournalError | None = None
+        """Why the last attempt to read failed, if the database was away."""
+        self._answered = time.monotonic()
+        """When the database answered last. It is asked every `POLL_SECONDS`."""
         self._arrivals = arrivals = Arrivals(self._tail, self._page_of_all, POLL_SECONDS)
         self._signals = Signals(
             address, lambda: _soon(lambda: self._loop.call_soon_threadsafe(arrivals.wake))
@@ -71,6 +79,16 @@ class PostgresJournal(ThreadedJournal):
         journal = cls(address, writer, clock=clock)
         await journal._refold()
         return journal
+
+    @property
+    def trouble(self) -> JournalError | None:
+        """Why nothing works now: the database is another one, or does not answer."""
+        if self._writer.broken is not None:
+            return self._writer.broken
+        if self._away is None and time.monotonic() - self._answered > SILENT_SECONDS:
+            text = f"the journal {self._address}: the database does not answer"
+            return JournalError(text, code="away")
+        return self._away
 
     def size(self) -> int:
         """The size of its tables on disk in bytes. Blocks."""
@@ -130,12 +148,17 @@ class PostgresJournal(ThreadedJournal):
             if self._writer.broken is not None:
                 raise self._writer.broken
             try:
-                return self._asked(question)
+                answer = self._asked(question)
             except psycopg.Error as error:
                 reason = explained(error, self._address)
+                if reason.code == "away":
+                    self._away = reason
                 if reason.code != "away" or time.monotonic() > deadline:
                     raise reason from error
                 time.sleep(RETRY_SECONDS)
+            else:
+                self._away, self._answered = None, time.monotonic()
+                return answer
 
     def _asked(self, question: Callable[[Reader], _Answer]) -> _Answer:
         reader = self._idle.pop() if self._idle else self._connected()

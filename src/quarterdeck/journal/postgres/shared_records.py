@@ -24,7 +24,8 @@ from quarterdeck.journal.ownership import (
 from quarterdeck.journal.postgres.address import Connection
 from quarterdeck.journal.shared_records import PRUNED, changed
 
-_NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+"""The time in ms, by the clock of the database."""
 _URL = "coalesce(h.url, '')"
 _SHARED = "SELECT value, version FROM quarterdeck.shared WHERE namespace = %s AND key = %s"
 
@@ -38,15 +39,18 @@ class PostgresRecords:
     def announce(self, hub: str, url: str) -> None:
         """Store where a hub is."""
         self._rows(
-            f"INSERT INTO quarterdeck.hubs VALUES (%s, %s, {_NOW})"  # noqa: S608
-            " ON CONFLICT (hub) DO UPDATE SET url = excluded.url, at = excluded.at",
+            f"INSERT INTO quarterdeck.hubs VALUES (%s, %s, {NOW})"  # noqa: S608
+            " ON CONFLICT (hub) DO UPDATE"
+            " SET url = excluded.url, at = greatest(excluded.at, hubs.at + 1)",
             (hub, url),
         )
 
     def hubs(self) -> list[HubPlace]:
         """The hubs, the latest first."""
-        rows = self._rows("SELECT hub, url, at FROM quarterdeck.hubs ORDER BY at DESC, hub")
-        return [HubPlace(hub=hub, url=url, at=at) for hub, url, at in rows]
+        rows = self._rows(
+            f"SELECT hub, url, at, {NOW} - at FROM quarterdeck.hubs ORDER BY at DESC, hub"  # noqa: S608
+        )
+        return [HubPlace(hub=hub, url=url, at=at, age=age) for hub, url, at, age in rows]
 
     def forget_hub(self, hub: str) -> None:
         """Remove one."""

@@ -90,12 +90,17 @@ class SqliteRecords:
 
     def announce(self, hub: str, url: str) -> None:
         """Store where a hub is."""
-        self._ask("INSERT OR REPLACE INTO hubs VALUES (?, ?, ?)", (hub, url, self._now()))
+        self._ask(
+            "INSERT INTO hubs VALUES (?, ?, ?) ON CONFLICT (hub) DO UPDATE"
+            " SET url = excluded.url, at = max(excluded.at, at + 1)",
+            (hub, url, self._now()),
+        )
 
     def hubs(self) -> list[HubPlace]:
         """The hubs, the latest first."""
         rows = self._ask("SELECT hub, url, at FROM hubs ORDER BY at DESC, hub")
-        return [HubPlace(hub=hub, url=url, at=at) for hub, url, at in rows]
+        now = self._now()
+        return [HubPlace(hub=hub, url=url, at=at, age=now - at) for hub, url, at in rows]
 
     def forget_hub(self, hub: str) -> None:
         """Remove one."""

@@ -104,7 +104,7 @@ async def do(hub: HubApi, person: Person, command: AnyCommand) -> Outcome:
     person.need(right_for(command))
     if isinstance(command, AnswerAsk):
         command = replace(command, role=person.role.value)
-    with acting(person.role):
+    with acting(person.role, person.name):
         return await hub.submit(replace(command, by=person.name))
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 import anyio
 from litestar import Response, get, post
-from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter, SkipValidation
 
@@ -20,6 +19,7 @@ from quarterdeck.fronts.http.openapi import (
     READ_ERRORS,
     documented,
 )
+from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of, visit_of
 from quarterdeck.fronts.http.routes.sessions import After, Limit
@@ -42,6 +42,7 @@ LOGIN_LIMIT = 4096
 
 Doors = NamedDependency[SkipValidation[Access]]
 Alarmer = NamedDependency[SkipValidation[Callable[[], tuple[HubAlarm, ...]] | None]]
+Failing = NamedDependency[SkipValidation[Callable[[], str | None]]]
 OfSession = Annotated[
     str | None, QueryParameter(description="Only of this session", max_length=128)
 ]
@@ -53,11 +54,11 @@ Before = Annotated[
         description="Go backwards from before this position; 0: from the newest entry", ge=0
     ),
 ]
-OfEnded = Annotated[
 OfKind = Annotated[
     Literal["denied", "people", "changes", "programs", "sandbox", "refused"] | None,
     QueryParameter(description="Only entries of this kind, the newest first"),
 ]
+OfEnded = Annotated[
     bool,
     QueryParameter(description="Also those whose agent has ended: an answer resumes the session"),
 ]
@@ -83,8 +84,8 @@ async def list_audit(
     after: After = 0,
     before: Before = None,
     limit: Limit = 500,
-) -> Response[bytes]:
     kind: OfKind = None,
+) -> Response[bytes]:
     """The audit log: who or what allowed or denied each call, and who changed its rules.
 
     `after` is a position. With `before` the pages go backwards, the newest entry first; `next` is
@@ -93,13 +94,13 @@ async def list_audit(
     """
     if before == 0 or (before is None and kind is not None):
         before = hub.position + 1
-    entries = await hub.audit(session=session, after=after, before=before, limit=limit)
     if kind is not None and before is not None:
         found = await hub.audit_page(
             AuditKind(kind), session=session, after=after, before=before, limit=limit
         )
         body = await page(hub.epoch, list(found.entries), found.next)
         return Response(body, media_type="application/json")
+    entries = await hub.audit(session=session, after=after, before=before, limit=limit)
     following = entries[-1].position if entries else None
     return Response(await page(hub.epoch, entries, following), media_type="application/json")
 
@@ -146,10 +147,15 @@ async def login(request: Asking, access: Doors) -> Response[LoggedIn]:
     return Response(body, headers={"Set-Cookie": access.set_cookie(made, visit)})
 
 
-@get("/healthz", opt=documented(OPEN_ERRORS, open=True))
-async def healthz(state: State) -> Health:
-    """Health check."""
-    del state
+@get("/healthz", opt=documented((*OPEN_ERRORS, "journal_unavailable"), open=True))
+async def healthz(failing: Failing) -> Health:
+    """Health check.
+
+    503 while the journal cannot be used: `detail` is its code, such as `away` (the database does
+    not answer) or `moved` (the database is another one).
+    """
+    if (code := failing()) is not None:
+        raise Refused("journal_unavailable", code)
     return Health(ok=True, version=__version__)
 
 
