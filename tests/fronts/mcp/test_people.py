@@ -79,6 +79,10 @@ class Guest(Struct):
         assert not result.is_error, result
         return json.loads(_text(result))
 
+    async def call_text(self, name: str, /, **given: Any) -> str:
+        """What a tool says."""
+        return _text(await self.call(name, **given))
+
     async def refusal(self, name: str, /, **given: Any) -> str:
         """Why a tool does not do it."""
         result = await self.call(name, **given)
@@ -274,13 +278,13 @@ async def test_rules_hold_for_people_and_every_call_is_in_the_audit_log(house: H
     assert await entries(family, session) == [
         ("stop", "deny", "policy", "bob"),
         ("send", "deny", "policy", "bob"),
-        ("read", "allow", "bob", "bob"),
         ("stop", "deny", "policy", "eve"),
     ]
     assert await entries(family, RECORD) == [
+        ("read", "allow", "bob", "bob"),
         ("spawn", "deny", "policy", "bob"),
         ("search", "allow", "bob", "bob"),
-        ("read", "allow", "bob", "bob"),
+        ("read", "deny", "policy", "bob"),
     ]
     (first, *_) = [each.event for each in await family.hub.audit(session=session)]
     assert isinstance(first, Decided)
@@ -294,13 +298,87 @@ async def test_rules_hold_for_people_and_every_call_is_in_the_audit_log(house: H
         )
 
 
+async def test_who_only_reads_writes_nothing_into_the_session_and_little_elsewhere(
+    house: House,
+) -> None:
+    family = house.family
+    session = await family.person()
+    head = (await family.view(session)).head
+    async with house.guest(Role.VIEWER) as guest:
+        for _ in range(3):
+            await guest.value("read", session=session)
+            await guest.value("wait", session=session, seconds=1)
+        assert (await family.view(session)).head == head
+        assert await entries(family, RECORD) == [
+            ("read", "allow", "eve", "eve"),
+            ("wait", "allow", "eve", "eve"),
+        ]
+        for number in range(MOST_REFUSED):
+            await guest.refusal("read", session=f"made up {number}")
+        assert "refused within an hour" not in await guest.call_text("read", session=session)
+    assert (await family.view(session)).head == head
+    assert len(await entries(family, RECORD)) == 2 + MOST_REFUSED
+
+
+async def test_the_audit_log_has_what_came_of_a_call(house: House) -> None:
+    """Not what it was let do before the hub refused it."""
+    family = house.family
+    session = await family.person()
+    async with house.guest(Role.OWNER) as guest:
+        bypass = {"prompt": "x", "directory": "/work", "mode": "bypassPermissions"}
+        await guest.refusal("spawn", **bypass)
+        await guest.refusal("send", session="nothing", text="x")
+        await guest.refusal("send", session=session, text="x", more=1)
+        await guest.refusal("send", session=RECORD, text="x")
+        await guest.value("send", session=session, text="x")
+    assert await entries(family, session) == [("send", "allow", "eve", "eve")]
+    assert await entries(family, RECORD) == [
+        ("spawn", "deny", "policy", "eve"),
+        ("send", "deny", "policy", "eve"),
+        ("send", "deny", "policy", "eve"),
+        ("send", "deny", "policy", "eve"),
+    ]
+
+
+async def test_a_call_whose_caller_does_not_wait_is_in_the_audit_log(house: House) -> None:
+    family = house.family
+    session = await family.person()
+    token = house.access.make_token("eve", Role.OPERATOR)
+    headers = {
+        "authorization": f"Bearer {token}",
+        "accept": "application/json, text/event-stream",
+    }
+    call = {"name": "interrupt", "arguments": {"session": session}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    run = family.run(session)
+    async with (
+        httpx2.AsyncClient(timeout=SECONDS, trust_env=False) as http,
+        anyio.create_task_group() as group,
+    ):
+
+        async def ask() -> None:
+            await http.post(f"{house.url}/mcp", headers=headers, json=body)
+
+        group.start_soon(ask)
+        await until(lambda: any(b"interrupt" in line for line in run.unwritten().values()))
+        group.cancel_scope.cancel()
+    await _grant(family, session, "interrupt")
+
+    async def noted() -> bool:
+        return await entries(family, session) == [("interrupt", "allow", "eve", "eve")]
+
+    with anyio.fail_after(SECONDS):
+        while not await noted():  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+
+
 async def test_a_deleted_record_is_begun_anew(house: House) -> None:
     hub = house.family.hub
     async with house.guest(Role.VIEWER) as guest:
         await guest.value("search", words="one")
         await hub.submit(DeleteSession(session=RECORD, by="ada"))
-        await guest.value("search", words="two")
-        await guest.value("search", words="three")
+        await guest.refusal("stop", session="two")
+        await guest.refusal("stop", session="three")
     (record,) = await hub.sessions(archived=True)
     assert record.session.startswith(f"{RECORD}-")
     assert len(await entries(house.family, record.session)) == 2

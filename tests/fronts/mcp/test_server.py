@@ -25,9 +25,9 @@ from quarterdeck.hub.agent_tokens import agent_token
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.file import read_policy
-from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, SendPrompt
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, CreateSession, SendPrompt
 from quarterdeck.protocol.events import Decided, Event, LeftToCli
-from quarterdeck.protocol.sessions import agent_name
+from quarterdeck.protocol.sessions import SessionSpec, agent_name
 from support import lines
 from support.agent_family import Family
 from support.bounds import SECONDS
@@ -199,6 +199,61 @@ async def test_what_a_rule_denies_is_denied_here_too(served: Served) -> None:
     assert not served.family.run(child).stops
 
 
+async def refusals(served: Served, session: str) -> list[tuple[str, str]]:
+    """The calls that were refused here, and why."""
+    found = [each.event for each in await served.family.hub.audit(session=session)]
+    return [
+        (each.tool.removeprefix(PREFIX), each.coded[0].detail)
+        for each in found
+        if isinstance(each, Decided) and each.verdict == "deny"
+    ]
+
+
+async def test_every_refusal_leaves_an_entry(served: Served) -> None:
+    """Also of a session that is not the agent's, of a limit, and of arguments that are none."""
+    session = await working(served)
+    other = await served.family.person()
+    served.family.limit(children=0, messages_per_hour=0)
+    child = await served.family.hub.spawn(
+        CreateSession(spec=SessionSpec(directory="/work"), by=agent_name(session)), (session,)
+    )
+    calls: list[tuple[str, dict[str, object], str]] = [
+        ("read", {"session": other}, "there is no session"),
+        ("read", {"session": "none"}, "there is no session"),
+        ("spawn", {"prompt": "work"}, "stop one first"),
+        ("send", {"session": child.session, "text": "x"}, "messages within an hour"),
+        ("spawn", {"prompt": "work", "mode": "auto"}, "stop one first"),
+    ]
+    async with served.client(session) as client:
+        for number, (name, given, _) in enumerate(calls):
+            await served.announce(session, name, f"t{number}", **given)
+            assert (await client.call_tool(name, given)).is_error, name
+        assert (await client.call_tool("read", {"session": 7})).is_error
+        assert (await client.call_tool("n" * 500, {})).is_error
+    found = await refusals(served, session)
+    expected = [*((name, why) for name, _, why in calls), ("read", "read: "), ("n" * 99, "no tool")]
+    assert len(found) == len(expected)
+    for (tool, detail), (name, why) in zip(found, expected, strict=True):
+        assert tool.startswith(name)
+        assert why in detail
+        assert len(tool) <= 100
+
+
+async def test_a_call_is_found_however_many_events_follow_its_announcement(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quarterdeck.fronts.mcp.server.LOOKED_AT", 4)
+    session = await working(served)
+    await served.announce(session, "list_sessions", "t1")
+    await served.announce(session, "spawn", "t2", prompt="work")
+    noise = [decided(f"other-{number}", caller="person eve") for number in range(40)]
+    await served.record(session, *noise)
+    async with served.client(session) as client:
+        assert not (await client.call_tool("list_sessions", {})).is_error
+        assert not (await client.call_tool("spawn", {"prompt": "work"})).is_error
+        assert (await client.call_tool("spawn", {"prompt": "work"})).is_error
+
+
 async def test_a_session_has_few_calls_under_way(served: Served) -> None:
     session = await working(served)
     child = await served.family.spawn(session)
@@ -217,6 +272,8 @@ async def test_a_session_has_few_calls_under_way(served: Served) -> None:
             group.start_soon(wait)
     assert len(refused) == 1
     assert "under way already" in refused[0]
+    ((tool, why),) = await refusals(served, session)
+    assert (tool, why) == ("wait", refused[0])
 
 
 @pytest.mark.parametrize(

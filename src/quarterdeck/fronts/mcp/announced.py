@@ -71,6 +71,11 @@ class SeenCall:
                 if isinstance(block, ToolUseBlock) and block.id == call:
                     self.input = block.input
 
+    @property
+    def announced(self) -> bool:
+        """Whether the CLI has told of it."""
+        return bool(self.input)
+
     def may_run(self, *, cli_allows: bool) -> bool:
         """Whether it was allowed, and no question about it is open."""
         if self.asked or self.allowed is False:

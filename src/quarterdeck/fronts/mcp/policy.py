@@ -17,7 +17,8 @@ from quarterdeck.wire.tools import one_line
 
 TITLE = 200
 MOST_REFUSED, REFUSED_SECONDS = 60, 3600.0
-"""So many refused calls of one caller are kept in such a time: the journal must not fill."""
+"""So many refused calls of one caller are kept in such a time, and so many that only read: the
+journal must not fill."""
 NOBODY_ANSWERS = (
     "the policy asks about this call, and nobody can be asked at /mcp: do it in the web app or the"
     " terminal, or have a rule allow it"
@@ -81,3 +82,27 @@ class RefusedCalls:
     def add(self, caller: str, now: float) -> None:
         """One more was refused."""
         self._times.setdefault(caller, deque()).append(now)
+
+
+class RecentEntries:
+    """Which entries the audit log has of the last hour, by caller. Times are in seconds."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[str, float]] = {}
+
+    def is_new(self, caller: str, entry: str, now: float) -> bool:
+        """Whether to keep an entry: not the same one twice, and not too many of one caller."""
+        for other in [each for each, times in self._of.items() if _is_over(times, now)]:
+            del self._of[other]
+        times = {
+            each: at for each, at in self._of.get(caller, {}).items() if now - at < REFUSED_SECONDS
+        }
+        self._of[caller] = times
+        if entry in times or len(times) >= MOST_REFUSED:
+            return False
+        times[entry] = now
+        return True
+
+
+def _is_over(times: dict[str, float], now: float) -> bool:
+    return all(now - at >= REFUSED_SECONDS for at in times.values())
