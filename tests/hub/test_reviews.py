@@ -76,7 +76,7 @@ async def test_what_a_session_changed_in_a_folder_is_reviewed_undone_committed_a
         remote = await reviews.remote(session)
         assert (remote.commit, remote.problem) == (
             made.commit,
-            "the repository has no remote to push to",
+            "no_remote",
         )
         with pytest.raises(Conflict, match="no remote"):
             await reviews.act(session, PushBranch(directory="", url="x", commit="y"), by="bob")

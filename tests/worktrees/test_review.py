@@ -344,7 +344,7 @@ async def test_a_repository_without_a_commit_can_be_committed_to(
     (empty / "a").write_text("a\n")
     directory, worktrees = str(empty), place.worktrees
     remote = await see_remote(SeeRemote(directory=directory), worktrees)
-    assert (remote.branch, remote.problem) == ("main", "there is no commit yet")
+    assert (remote.branch, remote.problem) == ("main", "no_commit")
     with pytest.raises(Conflict, match="nothing is staged"):
         await make_commit(CommitFiles(directory=directory, message="x"), worktrees)
     await stage(StageFiles(directory=directory, paths=("a",)), worktrees)
@@ -435,13 +435,13 @@ async def test_a_push_that_the_remote_refuses_says_so_without_the_password(
     assert "secret" not in str(refused.value)
     git(place.repository, "checkout", "-q", "--detach")
     detached = await see_remote(SeeRemote(directory=place.directory), place.worktrees)
-    assert detached.problem == "no branch is checked out"
+    assert detached.problem == "no_branch"
     with pytest.raises(Conflict, match="no branch"):
         await push(wanted, place.worktrees)
     git(place.repository, "checkout", "-q", "main")
     git(place.repository, "remote", "remove", "up")
     none = await see_remote(SeeRemote(directory=place.directory), place.worktrees)
-    assert none.problem == "the repository has no remote to push to"
+    assert none.problem == "no_remote"
 
 
 GH = """#!/usr/bin/env python3

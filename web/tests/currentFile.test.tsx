@@ -82,22 +82,19 @@ describe("a call that replaces a file", () => {
     expect(failed.textContent).toContain("no such machine");
   });
 
-  it.each(["Write", "Edit"])(
-    "can be allowed only after its file was read: %s",
-    async (tool) => {
-      let say: (file: object) => void = () => undefined;
-      const answer = new Promise<object>((done) => {
-        say = done;
-      });
-      const input = { file_path: "/w/a", content: AFTER, old_string: "two", new_string: "TWO" };
-      const place = await drawn(() => answer, ["steer"], tool, input);
-      expect(place.textContent).toMatch(/Reading (it|the file) …/);
-      expect(allows(place)).toEqual([]);
-      await act(async () => say(file("text", "one\ntwo\nthree\n")));
-      expect(place.textContent).not.toContain("Reading");
-      expect(allows(place)).toEqual(ALLOWS);
-    },
-  );
+  it.each(["Write", "Edit"])("can be allowed only after its file was read: %s", async (tool) => {
+    let say: (file: object) => void = () => undefined;
+    const answer = new Promise<object>((done) => {
+      say = done;
+    });
+    const input = { file_path: "/w/a", content: AFTER, old_string: "two", new_string: "TWO" };
+    const place = await drawn(() => answer, ["steer"], tool, input);
+    expect(place.textContent).toMatch(/Reading (it|the file) …/);
+    expect(allows(place)).toEqual([]);
+    await act(async () => say(file("text", "one\ntwo\nthree\n")));
+    expect(place.textContent).not.toContain("Reading");
+    expect(allows(place)).toEqual(ALLOWS);
+  });
 
   it.each(["Write", "Edit"])(
     "can be allowed if its file cannot be read, and says why: %s",

@@ -1,26 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Stored } from "../src/api/types";
-import { callOf, decidedBy, entriesBefore } from "../src/panels/policy/Audit";
+import { callOf, decidedBy } from "../src/panels/policy/Audit";
 import { eachDay } from "../src/panels/Usage";
 
 describe("the audit log", () => {
-  const log = [3, 40, 900, 2100, 2101].map(
-    (position) => ({ position, event: { kind: "decided" } }) as Stored,
-  );
-  const ask = async (before: number) => {
-    const left = log.filter((one) => !before || one.position < before).reverse();
-    const events = left.slice(0, 2);
-    return { events, next: events.at(-1)?.position ?? null };
-  };
-
-  it("is read from its end, each entry once", async () => {
-    const [newest, next] = await entriesBefore(0, ask, 2);
-    expect(newest.map((one) => one.position)).toEqual([2101, 2100]);
-    const [older, end] = await entriesBefore(next ?? 0, ask, 50);
-    expect(older.map((one) => one.position)).toEqual([900, 40, 3]);
-    expect(end).toBeNull();
-  });
-
   it("names a tool once", () => {
     expect(callOf("ExitPlanMode", "ExitPlanMode")).toEqual({ tool: "ExitPlanMode", title: "" });
     expect(callOf("Read", "Read a.py")).toEqual({ tool: "Read", title: "a.py" });

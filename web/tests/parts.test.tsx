@@ -200,9 +200,7 @@ describe("small parts", () => {
 
   it("show an edit that was made at its place in the file", () => {
     const structured = {
-      structuredPatch: [
-        { oldStart: 5, newStart: 7, lines: [" a", "-b", "+c", "\\ No newline"] },
-      ],
+      structuredPatch: [{ oldStart: 5, newStart: 7, lines: [" a", "-b", "+c", "\\ No newline"] }],
     };
     const [edit] = appliedEdits("Edit", { file_path: "/f", old_string: "b" }, structured);
     expect(patchRows(edit?.hunks ?? []).map((row) => `${row.sign}${row.text}`)).toEqual([

@@ -353,6 +353,24 @@ class FolderDone(Value, omit_defaults=False):
     """Where it was pushed to, or the pull request."""
 
 
+class PushProblem(StrEnum):
+    """Why nothing can be pushed."""
+
+    NO_BRANCH = "no_branch"
+    """No branch is checked out."""
+    NO_COMMIT = "no_commit"
+    NO_REMOTE = "no_remote"
+    NO_URL = "no_url"
+    """The remote has no address."""
+    INVALID_URL = "invalid_url"
+    PROGRAM_URL = "program_url"
+    """The address names a program, which is not run."""
+    UNKNOWN_URL = "unknown_url"
+    """An address of an unknown form."""
+    PROTOCOL = "protocol"
+    """Nothing is pushed by the protocol of the address."""
+
+
 class RemoteState(Value, omit_defaults=False):
     """Where a push would go, and what it would send."""
 
@@ -362,7 +380,8 @@ class RemoteState(Value, omit_defaults=False):
     remote: str | None = None
     url: str | None = None
     problem: str = ""
-    """Why nothing can be pushed there; empty if it can."""
+    """Why nothing can be pushed there: a `PushProblem`, or the sentence of an older runner; empty
+    if it can."""
     commits: tuple[str, ...] = ()
     """The subjects of the commits that the remote does not have as far as is known, newest
     first."""

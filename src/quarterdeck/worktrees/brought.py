@@ -18,7 +18,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import OpenedPlace, OpenPlace
 from quarterdeck.worktrees.publish import allowed_protocols, clean_repository
-from quarterdeck.worktrees.remotes import Address, address_of
+from quarterdeck.worktrees.remotes import PROBLEM_TEXTS, Address, address_of
 from quarterdeck.worktrees.worktrees import HEADS, Worktrees
 
 
@@ -44,7 +44,7 @@ async def open_place(wanted: OpenPlace, worktrees: Worktrees) -> OpenedPlace:
 
 async def _update(worktrees: Worktrees, directory: str, branch: str) -> CodedText | None:
     """Have the branch as new as the remote has it; gives what a person should know."""
-    async with worktrees.locked(directory) as common:
+    async with worktrees.lock(directory) as common:
         here = await worktrees.commit_of(directory, HEADS + branch)
         source = await _source(worktrees, directory)
         there, problem = None, ""
@@ -115,8 +115,9 @@ async def _fetch(
     worktrees: Worktrees, directory: str, common: str, branch: str, source: _Source
 ) -> tuple[str | None, str]:
     """The remote's commit of a branch, with its objects; else None and the reason."""
-    if source.address.problem:
-        return None, f"the remote {source.address.shown}: {source.address.problem}"
+    if source.address.problem is not None:
+        text = PROBLEM_TEXTS[source.address.problem]
+        return None, f"the remote {source.address.shown}: {text}"
     git = worktrees.git
     async with clean_repository(worktrees, directory) as place:
         env = {**allowed_protocols(), "GIT_OBJECT_DIRECTORY": str(Path(common) / "objects")}

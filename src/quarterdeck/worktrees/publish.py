@@ -29,12 +29,13 @@ from quarterdeck.protocol.machine_requests import (
     FolderDone,
     OpenPullRequest,
     PushBranch,
+    PushProblem,
     RemoteState,
     SeeRemote,
 )
 from quarterdeck.worktrees.commits import top_of
 from quarterdeck.worktrees.git import GitResult, run_program
-from quarterdeck.worktrees.remotes import Address, address_of
+from quarterdeck.worktrees.remotes import PROBLEM_TEXTS, Address, address_of
 from quarterdeck.worktrees.worktrees import HEADS, Worktrees
 
 MOST_SUBJECTS = 50
@@ -72,7 +73,7 @@ async def see_remote(wanted: SeeRemote, worktrees: Worktrees) -> RemoteState:
     try:
         found = await _remote(worktrees, wanted.directory, wanted.branch)
     except _NoRemoteError as none:
-        return RemoteState(branch=none.branch, commit=none.commit, problem=str(none))
+        return RemoteState(branch=none.branch, commit=none.commit, problem=none.problem)
     git = worktrees.git
     theirs = f"refs/remotes/{found.name}/{found.branch}"
     known = await worktrees.commit_of(found.top, theirs) is not None
@@ -98,7 +99,7 @@ async def see_remote(wanted: SeeRemote, worktrees: Worktrees) -> RemoteState:
         commit=found.commit,
         remote=found.name,
         url=found.address.shown,
-        problem=found.address.problem,
+        problem=found.address.problem or "",
         commits=tuple(subjects[:MOST_SUBJECTS]),
         more_commits=max(0, more),
         known=known,
@@ -175,9 +176,11 @@ class _Opened(Value):
 
 
 class _NoRemoteError(Exception):
-    def __init__(self, text: str, branch: str | None = None, commit: str | None = None) -> None:
-        super().__init__(text)
-        self.branch, self.commit = branch, commit
+    def __init__(
+        self, problem: PushProblem, branch: str | None = None, commit: str | None = None
+    ) -> None:
+        super().__init__(PROBLEM_TEXTS[problem])
+        self.problem, self.branch, self.commit = problem, branch, commit
 
 
 def _request(
@@ -208,10 +211,10 @@ async def _remote(worktrees: Worktrees, directory: str, branch: str | None) -> _
     head = (await git(top, "symbolic-ref", "-q", "HEAD", good=(0, 1))).text
     commit = await worktrees.commit_of(top, "HEAD")
     if not head.startswith(HEADS):
-        raise _NoRemoteError("no branch is checked out", commit=commit)
+        raise _NoRemoteError(PushProblem.NO_BRANCH, commit=commit)
     name = head.removeprefix(HEADS)
     if commit is None:
-        raise _NoRemoteError("there is no commit yet", name)
+        raise _NoRemoteError(PushProblem.NO_COMMIT, name)
 
     async def setting(key: str) -> str:
         found = await git(top, "config", "--get-all", "--end-of-options", key, good=(0, 1, 128))
@@ -226,11 +229,11 @@ async def _remote(worktrees: Worktrees, directory: str, branch: str | None) -> _
     if chosen not in remotes:
         chosen = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else ""
     if not chosen:
-        raise _NoRemoteError("the repository has no remote to push to", name, commit)
+        raise _NoRemoteError(PushProblem.NO_REMOTE, name, commit)
     checked = await git(top, "check-ref-format", f"refs/remotes/{chosen}/x", good=(0, 1))
     url = await setting(f"remote.{chosen}.pushurl") or await setting(f"remote.{chosen}.url")
     if checked.code != 0 or not url:
-        raise _NoRemoteError(f"the remote {chosen!r} has no address", name, commit)
+        raise _NoRemoteError(PushProblem.NO_URL, name, commit)
     if url.startswith(("./", "../")):
         url = str((Path(top) / url).resolve())
     return _Remote(
@@ -246,8 +249,9 @@ async def _same_remote(
         found = await _remote(worktrees, directory, branch)
     except _NoRemoteError as none:
         raise Conflict("no_remote", str(none)) from none
-    if found.address.problem:
-        raise Conflict("bad_remote", f"{found.address.shown}: {found.address.problem}")
+    if found.address.problem is not None:
+        text = PROBLEM_TEXTS[found.address.problem]
+        raise Conflict("bad_remote", f"{found.address.shown}: {text}")
     if found.address.shown != seen:
         text = f"the remote is now {found.address.shown}: look at it again"
         raise Conflict("changed_meanwhile", text)

@@ -1,6 +1,7 @@
 import { useCallback, useState } from "react";
 import { get, post, sessionPath } from "../api/http";
 import { textOf } from "../state/coded";
+import { lookup } from "../state/lookup";
 import { text } from "../text";
 import { css } from "../ui/css";
 import { Dialog } from "../ui/Dialog";
@@ -39,7 +40,11 @@ export function PushDialog(props: {
   return (
     <Dialog title={words.pushTitle} size="l" keepOpen onClose={props.onClose}>
       <ErrorText error={action.error || remote.error} />
-      {value?.problem && <p className={css.note.note}>{value.problem}</p>}
+      {value?.problem && (
+        <p className={css.note.note}>
+          {lookup(words.pushProblems, value.problem) ?? value.problem}
+        </p>
+      )}
       {value?.url && value.branch && (
         <>
           <p>

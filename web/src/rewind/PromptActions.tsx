@@ -5,11 +5,13 @@ import {
   FolderGit2,
   GitFork,
   History,
+  Link2,
   MessageSquareX,
   PencilLine,
 } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
+import { eventLink } from "../session/storyTarget";
 import { useAppState, useRights } from "../state/store";
 import { text } from "../text";
 import { css } from "../ui/css";
@@ -26,8 +28,14 @@ import styles from "./rewind.module.css";
 
 const words = text.rewind;
 
-/** What can be done with a prompt of the story: send it again, fork, go back. */
-export function PromptActions(props: { session: string; prompt: string; words: string }) {
+/** What can be done with a prompt of the story: send it again, fork, go back, copy. */
+export function PromptActions(props: {
+  session: string;
+  prompt: string;
+  words: string;
+  /** The number of its event, if it is known: then there is a link to it. */
+  seq?: number;
+}) {
   const { session: id, prompt } = props;
   const session = useAppState((state) => state.sessions.get(id));
   const rights = useRights();
@@ -106,6 +114,11 @@ export function PromptActions(props: { session: string; prompt: string; words: s
         <MenuItem icon={Copy} onSelect={() => void copyText(props.words)}>
           {words.copy}
         </MenuItem>
+        {props.seq !== undefined && props.seq > 0 && (
+          <MenuItem icon={Link2} onSelect={() => void copyText(eventLink(id, props.seq ?? 0))}>
+            {words.copyLink}
+          </MenuItem>
+        )}
       </Menu>
       <ErrorText error={action.error} />
       {choice && (

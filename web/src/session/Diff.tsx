@@ -141,7 +141,12 @@ export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; r
       </figcaption>
       <pre tabIndex={0}>
         {visible.map((row, index) => (
-          <span key={index} className={styles.row} data-sign={row.sign} data-line={row.number || undefined}>
+          <span
+            key={index}
+            className={styles.row}
+            data-sign={row.sign}
+            data-line={row.number || undefined}
+          >
             <span className={styles.sign} aria-hidden="true" data-no-copy>
               {row.sign}
             </span>

@@ -168,7 +168,7 @@ function Prompt({ entry }: { entry: PromptEntry }) {
           <span className={css.badge.stage}>{text.story.cancelled}</span>
         )}
         {session && entry.stage !== "queued" && entry.stage !== "cancelled" && (
-          <PromptActions session={session} prompt={entry.id} words={entry.text} />
+          <PromptActions session={session} prompt={entry.id} words={entry.text} seq={entry.seq} />
         )}
       </header>
       <p>{entry.text}</p>

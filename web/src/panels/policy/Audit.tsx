@@ -1,5 +1,5 @@
 import { ScrollText } from "lucide-react";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { get } from "../../api/http";
 import type { components } from "../../api/schema";
@@ -41,49 +41,6 @@ const NEWEST = 0;
 
 type Kind = keyof typeof words.kinds;
 
-/** Whether an entry is of the kind that is asked for. */
-export function isOfKind({ event }: Entry, kind: Kind): boolean {
-  const connection = event.kind === "sandbox.connection";
-  switch (kind) {
-    case "denied":
-      if (event.kind === "decided") return event.verdict === "deny";
-      if (event.kind === "ask.answered") return !event.allowed;
-      if (event.kind === "program.acted") return event.refused ?? false;
-      return connection && !event.allowed;
-    case "people":
-      return event.kind === "ask.answered" || (event.kind === "decided" && event.by === "person");
-    case "changes":
-      return event.kind === "noted";
-    case "programs":
-      return event.kind === "program.acted";
-    case "sandbox":
-      return connection || event.kind === "sandbox.started";
-    case "refused":
-      return connection && !event.allowed;
-    default:
-      return true;
-  }
-}
-
-/** The entries before a position, newest first, at least so many; and where the next page begins. */
-export async function entriesBefore(
-  before: number,
-  ask: (before: number) => Promise<Page>,
-  wanted = WANTED,
-  kind: Kind = "all",
-): Promise<[Entry[], number | null]> {
-  const found: Entry[] = [];
-  for (let from: number | null = before; ; ) {
-    const page: Page = await ask(from);
-    for (const stored of page.events) {
-      const entry = stored as Entry;
-      if (isOfKind(entry, kind)) found.push(entry);
-    }
-    from = page.next;
-    if (from === null || found.length >= wanted) return [found, from];
-  }
-}
-
 /** What a call is about, in words: many titles are the name of the tool, or begin with it. */
 export function callOf(tool: string, title: string): { tool: string; title: string } {
   if (title === tool) return { tool, title: "" };
@@ -99,14 +56,23 @@ export function Audit() {
   const [entries, setEntries] = useState<Entry[]>([]);
   const [next, setNext] = useState<number | null>(null);
   const { run, busy, error } = useAction();
+  // An answer about another choice than the last one is dropped.
+  const last = useRef("");
   const load = useCallback(
     (of: string, kind: Kind, before: number): Promise<boolean> =>
       run(async () => {
-        const ask = (before: number): Promise<Page> =>
-          get("/api/audit", { before, limit: WANTED, session: of || undefined });
-        const [found, following] = await entriesBefore(before, ask, WANTED, kind);
+        const choice = `${kind} ${of}`;
+        last.current = choice;
+        const page = await get<Page>("/api/audit", {
+          before,
+          limit: WANTED,
+          session: of || undefined,
+          kind: kind === "all" ? undefined : kind,
+        });
+        if (last.current !== choice) return;
+        const found = page.events as Entry[];
         setEntries((shown) => (before === NEWEST ? found : [...shown, ...found]));
-        setNext(following);
+        setNext(page.next);
       }),
     [run],
   );
@@ -160,13 +126,13 @@ export function Audit() {
         </Table>
       )}
       {checked && !entries.length && !busy && (
-        <Empty icon={ScrollText} title={words.none}>
-          {words.noneHint}
+        <Empty icon={ScrollText} title={next === null ? words.none : words.noneYet}>
+          {next === null ? words.noneHint : words.noneYetHint}
         </Empty>
       )}
-      {next !== null && entries.length > 0 && (
+      {next !== null && (
         <button type="button" disabled={busy} onClick={() => void load(session, kind, next)}>
-          {words.earlier}
+          {entries.length ? words.earlier : words.searchOn}
         </button>
       )}
     </>

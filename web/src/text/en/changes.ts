@@ -106,6 +106,17 @@ export const changes = {
   nothingToCommit: "Everything is committed.",
 
   push: "Push …",
+  /** Why nothing can be pushed, for each code. */
+  pushProblems: {
+    no_branch: "No branch is checked out.",
+    no_commit: "There is no commit yet.",
+    no_remote: "The repository has no remote to push to.",
+    no_url: "The remote has no address.",
+    invalid_url: "The address of the remote is not valid.",
+    program_url: "The address of the remote names a program, which is not run.",
+    unknown_url: "The address of the remote has an unknown form.",
+    protocol: "Nothing is pushed by the protocol of this address.",
+  } as Record<string, string>,
   pushTitle: "Push and pull request",
   pushWhere: (branch: string, remote: string) => `Branch ${branch} goes to the remote ${remote}:`,
   pushCommits: (count: number) => `${plural(count, "commit")} the remote does not have:`,

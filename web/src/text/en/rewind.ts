@@ -13,6 +13,7 @@ export const rewind = {
   conversationHint: "to before this prompt",
   both: "Rewind both …",
   copy: "Copy prompt",
+  copyLink: "Copy link to this prompt",
   notHere: (version: string | null) =>
     version
       ? `Claude Code ${version} cannot; 2.1.200 and later can`
