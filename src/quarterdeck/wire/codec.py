@@ -23,7 +23,8 @@ from quarterdeck.wire.outbound import TO_CLI
 from quarterdeck.wire.rawjson import replace_lone_surrogates
 from quarterdeck.wire.system import SYSTEM
 
-_from_cli: Callable[[bytes], Message] = msgspec.json.Decoder(FROM_CLI).decode
+read_header: Callable[[bytes], Message] = msgspec.json.Decoder(FROM_CLI).decode
+"""Decodes a line without its `raw`, and a system message only as a header. Raises errors."""
 _to_cli: Callable[[bytes], Message] = msgspec.json.Decoder(TO_CLI).decode
 _system: dict[str, Callable[[bytes], Message]] = {
     subtype: msgspec.json.Decoder(struct).decode for subtype, struct in SYSTEM.items()
@@ -56,10 +57,10 @@ _GUESS_WITHIN = 64 * 1024
 """Only the head of a broken line is searched, so that a huge one costs little."""
 
 
-def from_cli(line: bytes) -> Message:
-    """Decode a line that a CLI sent."""
+def from_cli(line: bytes, header: Message | None = None) -> Message:
+    """Decode a line that a CLI sent. `header` is what `read_header` gave for it, if known."""
     try:
-        message = _from_cli(line)
+        message = header or read_header(line)
         if type(message) is SystemHeader:
             decode = _system.get(message.subtype)
             if decode is None:

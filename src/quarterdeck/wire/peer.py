@@ -39,7 +39,7 @@ from msgspec import Raw, Struct, field
 
 from quarterdeck.domain.coded import TextCode
 from quarterdeck.domain.errors import UnsupportedError, UsageError
-from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS, Value
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.command_base import Command, decode_or_none
@@ -206,7 +206,7 @@ class Peer:
         self.version = known.version
         self.session_id = known.session_id
         if known.init:
-            self.init = _decoded(known.init, Init)
+            self.init = _decode_as(known.init, Init)
         self.turns = known.turns
         for request_id, subtype, line in known.ours:
             self._ours.begin(Ours(request_id, subtype, bytes(line) + b"\n"))
@@ -217,7 +217,7 @@ class Peer:
                 for request_id, line in known.ended.items()
             },
         )
-        requests = (_decoded(each, ControlRequest) for each in known.unanswered)
+        requests = (_decode_as(each, ControlRequest) for each in known.unanswered)
         self._unanswered = {each.request_id: each for each in requests}
         self._seen = known.seen
         self._unconfirmed = {uuid: bytes(line) + b"\n" for uuid, line in known.unconfirmed.items()}
@@ -251,18 +251,23 @@ class Peer:
         events: list[Event] = []
         if self.state is State.CLOSED:
             return events
-        from_cli = codec.from_cli
+        read_header, working = codec.read_header, State.WORKING
         # Most lines are deltas in the midst of a turn: they change nothing but the screen.
         plain = None if self._resumable else StreamEvent
         for line in self._reader.feed(data):
             if isinstance(line, OversizedLine):
                 events.append(codec.from_oversized(line))
                 continue
-            message = from_cli(line)
-            if type(message) is plain and self.state is State.WORKING:
+            try:
+                message = read_header(line)
+            except DECODE_ERRORS:
+                self._take(codec.from_cli(line), events)
+                continue
+            if type(message) is plain and self.state is working:
+                message.__dict__["raw"] = line
                 events.append(message)
             else:
-                self._take(message, events)
+                self._take(codec.from_cli(line, message), events)
         return events
 
     def receive_line(self, line: bytes) -> list[Event]:
@@ -288,7 +293,7 @@ class Peer:
             case ControlResponse(response=response) if (
                 self._ours.subtype(response.request_id) == Initialize().subtype
             ):
-                found = response.pending()
+                found = response.pending_requests()
             case _:
                 return []
         return [request for request in found if self._theirs.is_new(request.request_id)]
@@ -524,7 +529,7 @@ class Peer:
                 self._ours.end(request_id)
             case Answer(response=response):
                 self._theirs.answer(response.request_id, line + b"\n")
-                self._settled(response.request_id)
+                self._settle(response.request_id)
             case _:
                 pass
         return message
@@ -645,7 +650,7 @@ class Peer:
             found = decode_or_none(answer.response_json, InitializeAnswer)
             if found is not None and found.claude_code_version:
                 self.version = Version.parse(found.claude_code_version) or self.version
-        pending = {request.request_id: request for request in answer.pending()}
+        pending = {request.request_id: request for request in answer.pending_requests()}
         for request in pending.values():
             self._take_request(request, events)
         if not first:
@@ -657,17 +662,17 @@ class Peer:
     def _withdraw(self, request_id: str, reason: str, code: TextCode, events: list[Event]) -> None:
         if self._theirs.withdraw(request_id):
             events.append(Withdrawn(request_id, reason, code))
-            self._settled(request_id)
+            self._settle(request_id)
 
     def _answer(self, answer: Answer, request_id: str) -> bool:
         line = codec.encode(answer) + b"\n"
         if not self._theirs.answer(request_id, line):
             return False
         self._out.append(line)
-        self._settled(request_id)
+        self._settle(request_id)
         return True
 
-    def _settled(self, request_id: str) -> None:
+    def _settle(self, request_id: str) -> None:
         settled = self._unanswered.pop(request_id, None)
         if settled is not None and isinstance(settled.request, _FOR_PEOPLE) and not self.asks:
             in_turn = self.turns.busy
@@ -694,7 +699,7 @@ class Peer:
 _M = TypeVar("_M", bound=Message)
 
 
-def _decoded(line: Raw, kind: type[_M]) -> _M:
+def _decode_as(line: Raw, kind: type[_M]) -> _M:
     message = codec.from_cli(bytes(line))
     if not isinstance(message, kind):
         raise ValueError(f"a stored {kind.__name__} is a {type(message).__name__}")
