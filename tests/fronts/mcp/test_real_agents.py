@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
 from quarterdeck.fronts.http import Role
 from quarterdeck.hub.agent_tokens import agent_token
 from quarterdeck.service.service import cli_secret
-from quarterdeck.testing import RealCli, ScriptedModel, Text, ToolUse, isolated_env, reply
+from quarterdeck.testing import Gate, RealCli, ScriptedModel, Text, ToolUse, isolated_env, reply
 from quarterdeck.testing.request import ModelRequest
 from quarterdeck.testing.script import Said
 from support.api_client import ApiSeat, Json, api_seat
@@ -54,24 +55,49 @@ def results_of(request: ModelRequest) -> list[str]:
 def direct(request: ModelRequest) -> Said | None:
     """What each of the three does next."""
     first, given = request.first_prompt, results_of(request)
-    below = "HELPER" if "WORKER" in first else "WORKER"
     if "HELPER" in first:
-        return reply(Text("the answer is 42"))
-    if "LEAD" not in first and "WORKER" not in first:
+        made = ToolUse("Write", {"file_path": "made.txt", "content": "by the helper\n"})
+        return reply(Text("the answer is 42")) if given else reply(made)
+    if "WORKER" in first:
+        return direct_worker(request, given)
+    if "LEAD" not in first:
         return None
-    match given:
+    if not given:
+        return reply(tool("spawn", prompt="You are the WORKER.", name="worker"))
+    worker = json.loads(given[0])["session"]
+    match given[1:]:
         case []:
-            return reply(tool("spawn", prompt=f"You are the {below}.", name=below.lower()))
-        case [made]:
-            return reply(tool("wait", session=json.loads(made)["session"], seconds=100))
-        case [made, waited]:
-            if "WORKER" in first:
-                return reply(Text(f"worker heard: {json.loads(waited)['answer']}"))
-            return reply(tool("read", session=json.loads(made)["session"]))
-        case [_, _, read]:
-            return reply(Text(f"lead read: {json.loads(read)['text']}"))
+            return reply(tool("wait", session=worker, seconds=100))
+        case [_]:
+            return reply(tool("read", session=worker))
+        case [_, _]:
+            return reply(tool("changes", session=worker))
+        case [_, _, _]:
+            return reply(tool("send", session=worker, text="Do the SLOW thing."))
+        case [_, _, _, _]:
+            return reply(Gate("lead"), tool("interrupt", session=worker))
+        case [_, _, _, _, _]:
+            return reply(tool("wait", session=worker, seconds=100))
+        case [_, _, _, _, _, _]:
+            return reply(tool("stop", session=worker))
+        case [_, read, changes, *_, waited, stopped]:
+            seen = (json.loads(read)["text"], json.loads(changes)["text"], waited, stopped)
+            return reply(Text("lead saw: " + " | ".join(seen)))
         case _:
             return None
+
+
+def direct_worker(request: ModelRequest, given: list[str]) -> Said:
+    """What the one in the middle does next."""
+    if "SLOW" in request.last_text:
+        return reply(Text("slowly "), Gate("slow"), Text("never said"))
+    match given:
+        case []:
+            return reply(tool("spawn", prompt="You are the HELPER.", name="helper"))
+        case [made]:
+            return reply(tool("wait", session=json.loads(made)["session"], seconds=100))
+        case [_, waited, *_]:
+            return reply(Text(f"worker heard: {json.loads(waited)['answer']}"))
 
 
 @pytest.fixture
@@ -111,12 +137,26 @@ async def family(seat: ApiSeat) -> dict[str, Json]:
 @pytest.mark.parametrize("mode", [None, "strict"])
 async def test_three_agents_work_together(mode: str | None, seat: ApiSeat) -> None:
     sandbox = {"sandbox": mode} if mode else {}
+    await anyio.run_process(["git", "init", "--quiet", str(seat.work)])
     lead = await start(seat, "You are the LEAD.", name="lead", budget={"session_usd": 5}, **sandbox)
+    await seat.model.wait_at_gate("slow")
+    seat.model.release("lead")
     ended = await seat.turn_ended(lead)
-    assert "the answer is 42" in ended["text"], ended
-    assert "[agent] worker heard: the answer is 42" in ended["text"]
+    read, changes, waited, stopped = ended["text"].removeprefix("lead saw: ").split(" | ")
+    assert "[agent] worker heard: the answer is 42" in read, ended
+    assert "by the helper" in changes, changes
+    assert "made.txt" in changes
+    assert (json.loads(waited)["done"], json.loads(waited)["session"]["state"]) == (True, "idle")
+    await seat.state(json.loads(stopped)["session"], "ended")
     found = await family(seat)
     worker, helper = found["worker"], found["helper"]
+    # The turn was cut off, and the agent that was stopped has no process any more.
+    turns = seat.stream.of(worker["session"], "turn.ended")
+    assert [turn["outcome"] for turn in turns] == ["completed", "aborted_streaming"]
+    assert (worker["state"], worker["pid"], helper["state"]) == ("ended", None, "idle")
+    (_, sent) = seat.stream.of(worker["session"], "prompt.queued")
+    assert sent["by"] == f"agent:{lead}"
+    assert "Do the SLOW thing." in sent["content"]
     assert worker["lineage"] == [lead]
     assert helper["lineage"] == [lead, worker["session"]]
     assert worker["by"] == f"agent:{lead}"
@@ -130,7 +170,7 @@ async def test_three_agents_work_together(mode: str | None, seat: ApiSeat) -> No
     assert queued["by"] == f"agent:{worker['session']}"
     assert queued["content"].startswith(f'<message from="agent:{worker["session"]}"')
     # Every call is in the audit log, as any call of a tool.
-    for name in ("spawn", "wait", "read"):
+    for name in ("spawn", "wait", "read", "changes", "send", "interrupt", "stop"):
         assert ("policy", "allow") in await seat.verdicts(lead, f"mcp__quarterdeck__{name}")
 
 
