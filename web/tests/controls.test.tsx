@@ -98,7 +98,8 @@ describe("the login of an MCP server", () => {
     expect(place.textContent).toContain("issues.example");
     const field = place.querySelector("input");
     if (field) field.value = "http://localhost:1/callback?code=2";
-    await act(async () => place.querySelector("form")?.requestSubmit());
+    const submit = new Event("submit", { bubbles: true, cancelable: true });
+    await act(async () => void place.querySelector("form")?.dispatchEvent(submit));
     expect(control.mock.calls.at(-1)).toEqual([
       "s",
       {
