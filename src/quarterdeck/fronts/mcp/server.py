@@ -33,7 +33,7 @@ from quarterdeck.fronts.mcp.people import TOOLS as PEOPLE_TOOLS
 from quarterdeck.fronts.mcp.people import PeopleTools, Visitor, tools_for
 from quarterdeck.fronts.mcp.policy import RecentEntries, RefusedCalls, check_person, entry
 from quarterdeck.fronts.mcp.tools import AgentHub, AgentTools, Arguments
-from quarterdeck.hub.api import Behavior, Rules, Verdict, rule_on_agent, rule_on_person
+from quarterdeck.hub.api import Behavior, Rules, Verdict, own_work, rule_on_agent, rule_on_person
 from quarterdeck.protocol.events import Event
 from quarterdeck.protocol.holds import RunningTool
 from quarterdeck.protocol.session_view import SessionView
@@ -222,7 +222,8 @@ class McpEndpoint:
                 await note(error)
                 raise
             try:
-                return await self._tools.call(caller, wanted, call)
+                with own_work("agents"):
+                    return await self._tools.call(caller, wanted, call)
             except REFUSALS as error:
                 if isinstance(error, Forbidden):
                     self._refused.add(session, self._now())
