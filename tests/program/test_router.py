@@ -555,6 +555,56 @@ def test_what_only_the_cli_could_read_is_not_passed_on(line: bytes) -> None:
     scene.take(scene.router.from_program(line))
     assert scene.cli == scene.program == []
     assert len(scene.warnings) == 1
+    (act,) = scene.acts
+    assert (act.what, act.refused) == ("malformed", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "detail"),
+    [
+        (
+            {
+                "type": "update_environment_variables",
+                "variables": {"CLAUDE_CODE_SIMPLE": "1", "TOKEN": "secret"},
+            },
+            "update_environment_variables",
+            "variables (CLAUDE_CODE_SIMPLE, TOKEN)",
+        ),
+        (
+            {
+                "type": "control_request",
+                "request_id": "p2",
+                "request": {
+                    "subtype": "initialize",
+                    "hooks": {"Stop": [{"matcher": None, "hookCallbackIds": ["watch"]}]},
+                },
+            },
+            "initialize",
+            "the callback id 'watch' is the hub's",
+        ),
+        (
+            {
+                "type": "control_request",
+                "request_id": "h2",
+                "request": {"subtype": "get_context_usage"},
+            },
+            "get_context_usage",
+            "is open already",
+        ),
+    ],
+)
+def test_what_is_refused_is_in_the_audit_log(line: Line, what: str, detail: str) -> None:
+    scene = Scene()
+    scene.greet()
+    scene.hub_says(_request("h2", "interrupt"))
+    scene.clear()
+    scene.program_says(line)
+    assert scene.cli == []
+    (act,) = scene.acts
+    assert (act.act, act.what, act.refused) == ("request", what, True)
+    assert detail in act.detail
+    assert "refused: " in act.detail
+    assert "secret" not in act.detail
 
 
 def test_what_nobody_can_read_is_the_business_of_the_cli() -> None:

@@ -21,6 +21,7 @@ from quarterdeck.wire.tools import one_line
 
 REQUEST, HOOK = "request", "hook"
 LONGEST = 300
+MALFORMED = "a message that only the CLI could read"
 _READING = ("get_", "list_", "mcp_status", "file_suggestions", "initialize")
 """How the names of requests begin that change nothing."""
 _SHOWN = frozenset({
@@ -64,13 +65,18 @@ def request_act(subtype: str, request: Raw, *, refused: str | None = None) -> Ac
     )
 
 
-def message_act(kind: str, line: bytes) -> Act | None:
+def message_act(kind: str, line: bytes, *, refused: str | None = None) -> Act | None:
     """The entry of a message that is no request and no prompt."""
     if kind not in (_ENVIRONMENT, _SHELL):
         return None
     found = members(Raw(line))
     found.pop("type", None)
-    return request_act(kind, Raw(msgspec.json.encode(found)))
+    return request_act(kind, Raw(msgspec.json.encode(found)), refused=refused)
+
+
+def malformed_act() -> Act:
+    """The entry of a message that only the CLI could read. What is in it is not told."""
+    return Act(act=REQUEST, what="malformed", detail=f"refused: {MALFORMED}", refused=True)
 
 
 def _word(name: str, value: Raw) -> str:

@@ -196,6 +196,7 @@ class Router:
         if said is None:
             if hides_a_message(line):
                 routed.warnings.append("a message of the program is not passed on: it is malformed")
+                routed.hub.append(acts.malformed_act())
             else:
                 routed.cli.append(line)  # the CLI says what is wrong with it
             return
@@ -219,6 +220,7 @@ class Router:
                 acts.check_variables(line)
             except UsageError as error:
                 routed.warnings.append(f"variables of the program are not passed on: {error}")
+                _add(routed, acts.message_act(kind, line, refused=str(error)))
                 if said.request_id:
                     routed.program.append(refusal(said.request_id, str(error)))
                 return
@@ -229,26 +231,29 @@ class Router:
     def _program_requests(self, said: Envelope, line: bytes, routed: Routed) -> None:
         if said.request_id in self._of_hub or said.request_id in self._of_program:
             text = f"the request {said.request_id!r} is open already"
-            routed.program.append(refusal(said.request_id, text))
+            self._refuse(said, text, routed)
             return
         subtype = subtype_of(said.request)
         try:
             acts.check_request(subtype, said.request, self._given)
         except UsageError as error:
-            routed.program.append(refusal(said.request_id, str(error)))
-            _add(routed, acts.request_act(subtype, said.request, refused=str(error)))
+            self._refuse(said, str(error), routed)
             return
         if subtype == "initialize":
             found = hooks_of(members(said.request))
             if taken := callbacks_of(found) & self._hub_callbacks:
-                text = f"the callback id {min(taken)!r} is the hub's"
-                routed.program.append(refusal(said.request_id, text))
+                self._refuse(said, f"the callback id {min(taken)!r} is the hub's", routed)
                 return
             # Also one that comes later: it would take the hub's hooks away.
             line = with_hooks(line, said.request, merged_hooks(self._hub_hooks, found))
         self._of_program.add(said.request_id)
         _add(routed, acts.request_act(subtype, said.request))
         routed.cli.append(line)
+
+    def _refuse(self, said: Envelope, why: str, routed: Routed) -> None:
+        """Refuse a request of the program, and have that in the audit log."""
+        routed.program.append(refusal(said.request_id, why))
+        _add(routed, acts.request_act(subtype_of(said.request), said.request, refused=why))
 
     def _program_answers(self, said: Envelope, line: bytes, routed: Routed) -> None:
         reply = read_reply(said.response)
