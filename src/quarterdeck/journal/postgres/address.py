@@ -75,16 +75,19 @@ class Address:
 
     def connect(self) -> Connection:
         """A connection without transactions of its own. Raises `psycopg.Error`."""
-        connection = psycopg.connect(self._info, autocommit=True, prepare_threshold=3)
+        connection = psycopg.connect(self._info, autocommit=True, prepare_threshold=None)
+        # What is set in the server must not change what a transaction sees.
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         # All numbers of one size: a statement that is repeated has the same types, and is prepared.
         connection.adapters.register_dumper(int, Int8Dumper)
         connection.adapters.register_dumper(int, Int8BinaryDumper)
         for kind, dumper in DUMPERS:
             connection.adapters.register_dumper(kind, dumper)
         try:
-            # A pooler may give the next transaction another server process.
-            if is_supported(connection) and is_pooled(connection):
-                connection.prepare_threshold = None
+            # Each statement is prepared before its values are sent: see `rows`. A pooler may give
+            # the next transaction another server process.
+            if is_supported(connection) and not is_pooled(connection):
+                connection.prepare_threshold = 0
         except BaseException:
             connection.close()
             raise
@@ -115,7 +118,7 @@ def explained_errors(address: Address) -> Iterator[None]:
     except QuarterdeckError:
         raise
     except psycopg.Error as error:
-        raise explained(error, address) from error
+        raise explain_error(error, address) from error
     except OSError as error:
         raise JournalError(f"the journal {address}: {error}") from error
 
@@ -127,6 +130,7 @@ def is_lost(error: psycopg.Error, connection: Connection | None) -> bool:
         errors.CrashShutdown,
         errors.CannotConnectNow,
         errors.IdleInTransactionSessionTimeout,
+        errors.IdleSessionTimeout,
         errors.ConnectionException,
     )
     if isinstance(error, ended) or (connection is not None and connection.closed):
@@ -140,7 +144,7 @@ def is_transient(error: psycopg.Error) -> bool:
     return isinstance(error, again)
 
 
-def explained(error: psycopg.Error, address: Address) -> JournalError:
+def explain_error(error: psycopg.Error, address: Address) -> JournalError:
     """What an error means, without the password: PostgreSQL does not repeat it."""
     text = " ".join(str(error).split())
     match error:

@@ -45,12 +45,12 @@ class ByteaArray(Packed):
 
 def int4s(values: Sequence[int]) -> Int4Array:
     """Numbers as an array of `int`."""
-    return Int4Array(_packed("int4", len(values), map(_INT4.pack, repeat(4), values)))
+    return Int4Array(_pack("int4", len(values), map(_INT4.pack, repeat(4), values)))
 
 
 def int8s(values: Sequence[int]) -> Int8Array:
     """Numbers as an array of `bigint`."""
-    return Int8Array(_packed("int8", len(values), map(_INT8.pack, repeat(8), values)))
+    return Int8Array(_pack("int8", len(values), map(_INT8.pack, repeat(8), values)))
 
 
 def byteas(lines: Sequence[bytes | None]) -> ByteaArray:
@@ -58,10 +58,10 @@ def byteas(lines: Sequence[bytes | None]) -> ByteaArray:
     parts: list[bytes] = [b""] * (2 * len(lines))
     parts[::2] = [_NULL if line is None else _LENGTH.pack(len(line)) for line in lines]
     parts[1::2] = [line or b"" for line in lines]
-    return ByteaArray(_packed("bytea", len(lines), parts, nulls=None in lines))
+    return ByteaArray(_pack("bytea", len(lines), parts, nulls=None in lines))
 
 
-def _packed(kind: str, count: int, parts: Iterable[bytes], *, nulls: bool = False) -> bytes:
+def _pack(kind: str, count: int, parts: Iterable[bytes], *, nulls: bool = False) -> bytes:
     dimensions = 1 if count else 0
     head = _HEAD.pack(dimensions, nulls, _OIDS[kind][0], count, 1)
     return head[:12] if not count else b"".join((head, *parts))

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.journal.ownership import PRESENT_MS
 from quarterdeck.journal.postgres.address import (
     Address,
     Connection,
@@ -14,6 +15,7 @@ from quarterdeck.journal.postgres.address import (
     is_pooled,
 )
 from quarterdeck.journal.postgres.schema import MIGRATIONS, check_server
+from quarterdeck.journal.postgres.shared_records import PostgresRecords
 
 ROUNDS = 5
 
@@ -40,6 +42,8 @@ class Diagnosis(Value):
     """The version of the tables; 0 if there are none."""
     known: int
     """The version that this program makes."""
+    hubs: tuple[str, ...] = ()
+    """The addresses that hubs have announced a moment ago."""
 
 
 def diagnose(url: str, password: str | None = None) -> Diagnosis:
@@ -55,8 +59,11 @@ def diagnose(url: str, password: str | None = None) -> Diagnosis:
             " to_regclass('quarterdeck.journal')::text",
         )
         schema = 0
+        hubs: list[str] = []
         if table is not None:
             (schema,) = _one(connection, "SELECT version FROM quarterdeck.journal")
+            places = PostgresRecords(connection).hubs()
+            hubs = sorted(place.url for place in places if place.url and place.age < PRESENT_MS)
         return Diagnosis(
             name=str(address),
             server=server.partition(" ")[0],
@@ -68,6 +75,7 @@ def diagnose(url: str, password: str | None = None) -> Diagnosis:
             pooler=_pooler(address, connection),
             schema=schema,
             known=len(MIGRATIONS),
+            hubs=tuple(hubs),
         )
 
 

@@ -15,11 +15,13 @@ import psycopg
 from anyio import CapacityLimiter, to_thread
 
 from quarterdeck.domain.errors import JournalError
+from quarterdeck.domain.ids import new_id
 from quarterdeck.journal.arrivals import Arrivals
 from quarterdeck.journal.ownership import Lease
-from quarterdeck.journal.postgres.address import Address, explained, explained_errors, is_lost
+from quarterdeck.journal.postgres.address import Address, explain_error, explained_errors, is_lost
 from quarterdeck.journal.postgres.reader import Reader
-from quarterdeck.journal.postgres.refold import LEASE, LEASE_SECONDS, refold_old
+from quarterdeck.journal.postgres.refold import LEASE, LEASE_SECONDS, has_old_views, refold_old
+from quarterdeck.journal.postgres.schema import writing
 from quarterdeck.journal.postgres.shared_records import PostgresRecords
 from quarterdeck.journal.postgres.signals import Signals
 from quarterdeck.journal.postgres.writer import AWAY_SECONDS, RETRY_SECONDS, Writer
@@ -61,7 +63,7 @@ class PostgresJournal(ThreadedJournal):
         self._signals = Signals(
             address, lambda: _soon(lambda: self._loop.call_soon_threadsafe(arrivals.wake))
         )
-        writer.start(self._committed)
+        writer.start(self._note_commit)
 
     @classmethod
     async def open(
@@ -75,7 +77,7 @@ class PostgresJournal(ThreadedJournal):
         address = Address(url, password)
         # To the end, even if the caller was cancelled: otherwise the connection would stay.
         with anyio.CancelScope(shield=True):
-            writer = await to_thread.run_sync(_opened, address)
+            writer = await to_thread.run_sync(_open_writer, address)
         journal = cls(address, writer, clock=clock)
         await journal._refold()
         return journal
@@ -110,16 +112,16 @@ class PostgresJournal(ThreadedJournal):
             await to_thread.run_sync(self._writer.close)
             self._closed.set()
 
-    def _committed(self, results: list[Result]) -> None:
+    def _note_commit(self, results: list[Result]) -> None:
         """Called by the writer."""
         self._report(results)
-        self._signals.stored()
+        self._signals.notify()
 
     async def _refold(self) -> None:
         """Fold the views of older versions again, unless another hub does."""
-        if not await self._ask(lambda reader: reader.has_old_views()):
+        if not await self._ask(has_old_views):
             return
-        lease = await self.take_lease(LEASE, f"{self.epoch}.{id(self)}", LEASE_SECONDS)
+        lease = await self.take_lease(LEASE, new_id(), LEASE_SECONDS)
         if lease is None:
             return
         try:
@@ -129,7 +131,12 @@ class PostgresJournal(ThreadedJournal):
 
     def _refold_by(self, reader: Reader, lease: Lease) -> int:
         records = PostgresRecords(reader.connection)
-        return refold_old(reader, lambda: records.renew_lease(lease, LEASE_SECONDS))
+
+        def holds() -> bool:
+            with writing(reader.connection, self._address):
+                return records.renew_lease(lease, LEASE_SECONDS)
+
+        return refold_old(reader, self._address, holds)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -148,9 +155,9 @@ class PostgresJournal(ThreadedJournal):
             if self._writer.broken is not None:
                 raise self._writer.broken
             try:
-                answer = self._asked(question)
+                answer = self._ask_reader(question)
             except psycopg.Error as error:
-                reason = explained(error, self._address)
+                reason = explain_error(error, self._address)
                 if reason.code == "away":
                     self._away = reason
                 if reason.code != "away" or time.monotonic() > deadline:
@@ -160,8 +167,8 @@ class PostgresJournal(ThreadedJournal):
                 self._away, self._answered = None, time.monotonic()
                 return answer
 
-    def _asked(self, question: Callable[[Reader], _Answer]) -> _Answer:
-        reader = self._idle.pop() if self._idle else self._connected()
+    def _ask_reader(self, question: Callable[[Reader], _Answer]) -> _Answer:
+        reader = self._idle.pop() if self._idle else self._connect_reader()
         try:
             answer = question(reader)
         except BaseException as error:
@@ -174,7 +181,7 @@ class PostgresJournal(ThreadedJournal):
         self._idle.append(reader)
         return answer
 
-    def _connected(self) -> Reader:
+    def _connect_reader(self) -> Reader:
         connection = self._address.connect()
         try:
             self._writer.check_identity(connection)
@@ -200,7 +207,7 @@ class PostgresJournal(ThreadedJournal):
             self._limiter.release_on_behalf_of(holder)
 
 
-def _opened(address: Address) -> Writer:
+def _open_writer(address: Address) -> Writer:
     with explained_errors(address):
         return Writer(address)
 

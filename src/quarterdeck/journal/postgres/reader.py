@@ -18,7 +18,7 @@ from quarterdeck.journal.chain import Link
 from quarterdeck.journal.postgres.address import Address, Connection
 from quarterdeck.journal.stored import PAGE_BYTES, decode, page, raw_events
 from quarterdeck.journal.usage import day_of, slots
-from quarterdeck.journal.usage_rows import COLUMNS, limit_of, summed
+from quarterdeck.journal.usage_rows import COLUMNS, limit_of, sum_row
 from quarterdeck.journal.views import VIEW_VERSION, ask_view, fold
 from quarterdeck.protocol.events import AskAnswered, AskOpened
 from quarterdeck.protocol.session_view import SessionView
@@ -90,7 +90,7 @@ class Reader:
 
     def everything(self, after: int, limit: int) -> list[Stored]:
         """A page of all events."""
-        return self._stored(self._rows(_OF_ALL, (after, limit, PAGE_BYTES)))
+        return self._decode_rows(self._rows(_OF_ALL, (after, limit, PAGE_BYTES)))
 
     def position(self) -> int:
         """The position of the last event."""
@@ -129,7 +129,7 @@ class Reader:
         """  # noqa: S608 - constants of this module
         given = (after, before, session)
         values = (*(one for one in given if one is not None), limit)
-        return page(self._stored(self._rows(query, values)), limit, lambda one: len(one.json))
+        return page(self._decode_rows(self._rows(query, values)), limit, lambda one: len(one.json))
 
     def links(self, after: int, limit: int) -> list[Link]:
         """A page of the audit log's chain; an entry without a link has an empty seal."""
@@ -144,7 +144,7 @@ class Reader:
         if not rows:
             return []
         positions = [row[0] for row in rows]
-        entries = self._stored(
+        entries = self._decode_rows(
             self._rows(
                 f"SELECT {_ROWS} FROM quarterdeck.events e"  # noqa: S608
                 " JOIN quarterdeck.sessions s ON s.number = e.session"
@@ -201,7 +201,7 @@ class Reader:
         try:
             view = _views.decode(json)
         except (msgspec.MsgspecError, ValueError, RecursionError, TypeError) as error:
-            if folded != VIEW_VERSION and (folded_again := self.refolded(session)) is not None:
+            if folded != VIEW_VERSION and (folded_again := self.refold(session)) is not None:
                 return folded_again  # of another version of the program, beside this one
             raise JournalError(
                 f"the view of session {session} in {self._address} is damaged: {error}",
@@ -209,21 +209,13 @@ class Reader:
             ) from error
         return replace(view, head=head, updated=updated, said=said, sent=sent)
 
-    def refolded(self, session: str) -> SessionView | None:
+    def refold(self, session: str) -> SessionView | None:
         """The view of a session, from its events."""
         view: SessionView | None = None
         while events := self.session(session, view.head if view else 0, REFOLD_EVENTS):
             for stored in events:
                 view = fold(view, stored)
         return view
-
-    def has_old_views(self) -> bool:
-        """Whether there are views that an older version folded."""
-        query = (
-            "SELECT 1 FROM quarterdeck.sessions"
-            " WHERE folded < %s AND NOT deleted AND head > 0 LIMIT 1"
-        )
-        return bool(self._rows(query, (VIEW_VERSION,)))
 
     def sizes(self) -> dict[str, int]:
         """The bytes of each session's events."""
@@ -252,7 +244,7 @@ class Reader:
             " JOIN quarterdeck.sessions s ON s.number = a.session"
             " WHERE a.settled IS NULL ORDER BY a.opened"
         )
-        return [self._card(stored) for stored in self._stored(rows)]
+        return [self._card(stored) for stored in self._decode_rows(rows)]
 
     def unanswered_asks(self) -> list[AskRecord]:
         """Questions that were settled by no answer, oldest first, of the newest ones."""
@@ -266,7 +258,7 @@ class Reader:
             " ORDER BY a.opened, e.position",
             (ASKS_SEARCHED, len(_ANSWERED), _ANSWERED),
         )
-        found = self._stored(rows)
+        found = self._decode_rows(rows)
         pairs = zip(found[::2], found[1::2], strict=True)
         return [AskRecord(ask=self._card(ask), settled=end) for ask, end in pairs]
 
@@ -281,7 +273,7 @@ class Reader:
         )
         if not rows:
             return None
-        opened, *settled = self._stored(rows)
+        opened, *settled = self._decode_rows(rows)
         return AskRecord(ask=self._card(opened), settled=settled[0] if settled else None)
 
     # --- usage ---------------------------------------------------------------------------------
@@ -299,7 +291,7 @@ class Reader:
         )
         if by is UsageBy.DAY:
             rows = _by_day(rows)
-        return [summed(row[0], row[1:]) for row in rows]
+        return [sum_row(row[0], row[1:]) for row in rows]
 
     def limits(self) -> list[LimitState]:
         """The limits of each account."""
@@ -326,7 +318,7 @@ class Reader:
             ]
         return rows
 
-    def _stored(self, rows: list[Row]) -> list[Stored]:
+    def _decode_rows(self, rows: list[Row]) -> list[Stored]:
         return [
             Stored(session, seq, position, at, decode(json, self._address, session, seq), json)
             for session, seq, position, at, json in self._whole(rows, at=2)

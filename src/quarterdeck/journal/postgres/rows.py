@@ -1,9 +1,10 @@
 """What a transaction of the journal writes to PostgreSQL, from a staged group.
 
-Owns the statements that write. The rows of all events and sessions go in one statement, as arrays:
-the whole statement is at the server before it begins, so that a writer that is stopped in the
-middle holds no lock for longer than the server lets it (`schema.IDLE_MS`). `COPY` would be faster,
-and could be held open for ever.
+Owns the statements that write. The rows of all events and sessions go in one statement, as arrays,
+and so do those of each other table. Such a statement is prepared (`Address.connect`), so that one
+message has all of its rows: a writer that is stopped while it sends them holds no lock for longer
+than the server lets it (`schema.IDLE_MS`). `COPY`, a series of statements without an answer in
+between, or one that is parsed in the same go could be held open for ever.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from quarterdeck.journal.views import VIEW_VERSION
 from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.usage import LimitState
 
 BLOB_BYTES = 1024 * 1024
 """A line of more bytes is in a table of its own."""
@@ -47,26 +49,49 @@ _WRITE = """
     UPDATE quarterdeck.ticket SET position = %b, seal = %b, tick = %b
 """
 
-_PLACES = ", ".join(["%s"] * (5 + len(COLUMNS)))
-_SUMS = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in COLUMNS)
-_ADD_USAGE = (
-    f"INSERT INTO quarterdeck.usage AS usage VALUES ({_PLACES})"  # noqa: S608 - names of ours
-    f" ON CONFLICT (slot, session, project, machine, model) DO UPDATE SET {_SUMS}"
+_AUDIT = "INSERT INTO quarterdeck.audit SELECT * FROM unnest(%b::bigint[], %b::int[])"
+_CHAIN = (
+    "INSERT INTO quarterdeck.chain"
+    " SELECT * FROM unnest(%b::bigint[], %b::int[], %b::bytea[], %b::bytea[])"
 )
-_TELL_LIMIT = (
-    "INSERT INTO quarterdeck.account_limits AS known VALUES (%s, %s, %s, %s, %s, %s, %s)"
-    " ON CONFLICT (machine, name) DO UPDATE SET status = excluded.status, at = excluded.at,"
-    " resets_at = excluded.resets_at, used = excluded.used, session = excluded.session"
-    " WHERE excluded.at >= known.at"
+_OPEN = (
+    "INSERT INTO quarterdeck.asks (opened, session, ask)"
+    " SELECT * FROM unnest(%b::bigint[], %b::int[], %b::text[])"
 )
 _SETTLE = (
-    "UPDATE quarterdeck.asks SET settled = %s WHERE session = %s AND ask = %s AND settled IS NULL"
+    "UPDATE quarterdeck.asks a SET settled = new.settled"
+    " FROM unnest(%b::bigint[], %b::int[], %b::text[]) new (settled, session, ask)"
+    " WHERE a.session = new.session AND a.ask = new.ask AND a.settled IS NULL"
+)
+_PROMPTS = (
+    "INSERT INTO quarterdeck.prompts SELECT * FROM unnest(%b::int[], %b::text[])"
+    " ON CONFLICT DO NOTHING"
 )
 _SNAPSHOT = (
     "INSERT INTO quarterdeck.snapshots VALUES (%s, %s, %s)"
     " ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, data = excluded.data"
 )
-ADD_PROMPT = "INSERT INTO quarterdeck.prompts VALUES (%s, %s) ON CONFLICT DO NOTHING"
+_KEY = 5
+"""How many columns name a row of usage."""
+_TYPES = ", ".join(
+    f"%s::{kind}[]"
+    for kind in (
+        *("bigint", "int", "text", "text", "text"),
+        *("double precision" if name.endswith("_usd") else "bigint" for name in COLUMNS),
+    )
+)
+_SUMS = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in COLUMNS)
+_ADD_USAGE = (
+    f"INSERT INTO quarterdeck.usage AS usage SELECT * FROM unnest({_TYPES})"  # noqa: S608 - ours
+    f" ON CONFLICT (slot, session, project, machine, model) DO UPDATE SET {_SUMS}"
+)
+_TELL_LIMIT = (
+    "INSERT INTO quarterdeck.account_limits AS known SELECT * FROM unnest(%s::text[], %s::text[],"
+    " %s::text[], %s::bigint[], %s::bigint[], %s::double precision[], %s::text[])"
+    " ON CONFLICT (machine, name) DO UPDATE SET status = excluded.status, at = excluded.at,"
+    " resets_at = excluded.resets_at, used = excluded.used, session = excluded.session"
+    " WHERE excluded.at >= known.at"
+)
 
 
 class PostgresGroup(Group):
@@ -85,7 +110,9 @@ def write_group(connection: Connection, group: PostgresGroup) -> None:
     numbers = {session: known.number for session, known in group.sessions.items()}
     small = [each.json if len(each.json) <= BLOB_BYTES else None for each in group.events]
     changed = [
-        (session, known) for session, known in group.sessions.items() if known.view is not None
+        _row(group, session, known, known.view)
+        for session, known in group.sessions.items()
+        if known.view is not None
     ]
     connection.execute(
         _WRITE,
@@ -97,37 +124,71 @@ def write_group(connection: Connection, group: PostgresGroup) -> None:
             int4s([len(each.json) for each in group.events]),
             byteas(small),
             VIEW_VERSION,
-            *_columns([_row(group, session, known, known.view) for session, known in changed]),
+            *(_columns(changed) if changed else [[] for _ in range(11)]),
             group.position,
             group.seal,
             group.tick,
         ),
     )
-    large = [(each.position, each.json) for each in group.events if len(each.json) > BLOB_BYTES]
-    for statement, rows in (
-        ("INSERT INTO quarterdeck.blobs VALUES (%s, %b)", large),
-        ("INSERT INTO quarterdeck.audit VALUES (%s, %s)", group.audit),
-        ("INSERT INTO quarterdeck.chain VALUES (%s, %s, %b, %b)", group.chain),
-        ("INSERT INTO quarterdeck.asks VALUES (%s, %s, %s, NULL)", group.opened),
-        (_SETTLE, group.settled),
-        (ADD_PROMPT, group.prompts),
-    ):
-        _write_many(connection, statement, rows)
+    for each in group.events:
+        if len(each.json) > BLOB_BYTES:
+            connection.execute(
+                "INSERT INTO quarterdeck.blobs VALUES (%s, %b)", (each.position, each.json)
+            )
+    if group.audit:
+        positions, of = _columns(group.audit)
+        connection.execute(_AUDIT, (int8s(positions), int4s(of)))
+    if group.chain:
+        positions, of, digests, seals = _columns(group.chain)
+        values = int8s(positions), int4s(of), byteas(digests), byteas(seals)
+        connection.execute(_CHAIN, values)
+    for statement, rows in ((_OPEN, group.opened), (_SETTLE, group.settled)):
+        if rows:
+            positions, of, asks = _columns(rows)
+            connection.execute(statement, (int8s(positions), int4s(of), asks))
+    add_prompts(connection, group.prompts)
     for number, snapshot in group.snapshots.items():
         if snapshot is None:
             connection.execute("DELETE FROM quarterdeck.snapshots WHERE session = %s", (number,))
         else:
             connection.execute(_SNAPSHOT, (number, *snapshot))
-    write_usage(connection, group.usage)
+    add_usage(connection, group.usage)
+    write_limits(connection, group.usage)
     group.events.clear()
     group.rewrite.clear()
     group.clear()
 
 
-def write_usage(connection: Connection, stage: UsageStage) -> None:
-    """Write the usage of a transaction."""
-    _write_many(connection, _ADD_USAGE, [usage_row(each) for each in stage.shares])
-    _write_many(connection, _TELL_LIMIT, [limit_row(each) for each in stage.limits])
+def add_usage(connection: Connection, stage: UsageStage) -> None:
+    """Add the usage of a transaction, or of a whole session, to the sums."""
+    sums: dict[tuple[object, ...], list[Any]] = {}
+    for each in stage.shares:
+        row = usage_row(each)
+        if (found := sums.get(row[:_KEY])) is None:
+            sums[row[:_KEY]] = list(row[_KEY:])
+        else:
+            found[:] = [one + other for one, other in zip(found, row[_KEY:], strict=True)]
+    if sums:
+        rows = [(*key, *values) for key, values in sums.items()]
+        connection.execute(_ADD_USAGE.encode(), _columns(rows))
+
+
+def write_limits(connection: Connection, stage: UsageStage) -> None:
+    """Write the limits of accounts. Only who has the ticket calls this."""
+    newest: dict[tuple[str, str], LimitState] = {}
+    for each in stage.limits:
+        key = each.machine, each.limit
+        if key not in newest or each.at >= newest[key].at:
+            newest[key] = each
+    if newest:
+        connection.execute(_TELL_LIMIT, _columns([limit_row(each) for each in newest.values()]))
+
+
+def add_prompts(connection: Connection, prompts: Sequence[tuple[int, str]]) -> None:
+    """Add the ids of prompts, each with the number of its session."""
+    if prompts:
+        numbers, names = _columns(prompts)
+        connection.execute(_PROMPTS, (int4s(numbers), names))
 
 
 def view_bytes(view: SessionView) -> bytes:
@@ -140,11 +201,7 @@ def run_machine(view: SessionView) -> str | None:
     return None if view.run is None or view.deleted else view.machine or LOCAL
 
 
-def _row(
-    group: PostgresGroup, session: str, known: Known, view: SessionView | None
-) -> tuple[Any, ...]:
-    if view is None:
-        raise AssertionError("only sessions with a view are written")
+def _row(group: PostgresGroup, session: str, known: Known, view: SessionView) -> tuple[Any, ...]:
     return (
         known.number,
         known.head,
@@ -160,15 +217,7 @@ def _row(
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(11)]
-
-
-def _write_many(connection: Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
-    if len(rows) == 1:
-        connection.execute(statement.encode(), rows[0])
-    elif rows:
-        with connection.cursor() as cursor:
-            cursor.executemany(statement.encode(), rows)
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _forget(connection: Connection, number: int) -> None:

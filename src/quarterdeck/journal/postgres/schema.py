@@ -3,7 +3,9 @@
 Owns the schema `quarterdeck` of the database. A rolling upgrade works as follows: the newest hub
 migrates at its start, under a lock, in one transaction. `journal.compatible` is the oldest version
 of a program that can still work with the tables; a migration that only adds leaves it, so an older
-hub goes on beside the new one.
+hub goes on beside the new one. Every transaction that writes begins with `begin_writing`: it holds
+the lock together with other writers, so that no migration runs beside it, and it is refused when
+the tables are too new for this program.
 
 Every statement names the schema: nothing depends on a setting of a connection, so that a pooler may
 give each transaction another one.
@@ -11,8 +13,11 @@ give each transaction another one.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import psycopg
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.ids import new_id
@@ -23,10 +28,24 @@ IDLE_MS = 2000
 """How long the server waits for the next statement of a transaction before it gives up its locks: a
 hub that is stopped must not hold up the others."""
 
+POOLED_MS = 60_000
+"""How long a transaction that writes may take behind a pooler."""
+
 NOT_IDLE = f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}"
 
 LOCK = 0x51444A4C
-"""The number of the advisory lock under which tables are made."""
+"""The number of the advisory lock under which tables are made. Who writes holds it as shared."""
+
+_BEGIN_WRITING = f"""
+BEGIN ISOLATION LEVEL READ COMMITTED;
+{NOT_IDLE};
+SELECT pg_advisory_xact_lock_shared({LOCK});
+SELECT version, compatible, CASE WHEN current_setting('synchronous_commit') = 'off'
+  THEN set_config('synchronous_commit', 'on', true) END
+FROM quarterdeck.journal
+"""  # noqa: S608 - numbers of this module
+"""One round trip. The version is read when the lock is held. A commit is on the disk when it
+returns, whatever is set in the server."""
 
 MIGRATIONS: Sequence[tuple[str, bool]] = (
     (
@@ -186,7 +205,7 @@ MIGRATIONS: Sequence[tuple[str, bool]] = (
 Released entries never change.
 """
 
-_BEGIN = """
+_MAKE = """
 CREATE TABLE quarterdeck.journal (
   version int NOT NULL,
   compatible int NOT NULL,
@@ -202,19 +221,17 @@ def set_up(
 ) -> str:
     """Make or migrate the tables, and return the epoch. Raises `JournalError`, `psycopg.Error`."""
     check_server(connection, address)
+    if (epoch := _present_epoch(connection, len(migrations))) is not None:
+        return epoch  # there is nothing to change, and no writer waits for the lock
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         if not _exists(connection, "journal"):
             _make(connection, address)
-        version, compatible = _versions(connection)
+        version, compatible = _versions(connection, address)
         if compatible > len(migrations):
-            raise JournalError(
-                f"the journal {address} was written by a newer Quarterdeck (schema {version}, this "
-                f"one knows {len(migrations)}): upgrade this one",
-                code="newer",
-            )
+            raise too_old(address, version, len(migrations))
         for number, (script, breaking) in enumerate(migrations[version:], version + 1):
-            connection.execute(script.encode())
+            connection.execute(script.encode(), prepare=False)
             compatible = number if breaking else compatible
             connection.execute(
                 "UPDATE quarterdeck.journal SET version = %s, compatible = %s", (number, compatible)
@@ -225,6 +242,51 @@ def set_up(
                 "INSERT INTO quarterdeck.ticket VALUES (0, %s, 0)", (genesis(epoch),)
             )
         return epoch
+
+
+def begin_writing(connection: Connection, address: Address) -> None:
+    """Begin a transaction that writes. Raises `JournalError` if the tables are too new for this
+    program, `psycopg.Error`.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_begin(connection), prepare=False)
+        cursor.set_result(-1)
+        row = cursor.fetchone()
+    if row is None:
+        raise _empty(address)
+    if row[1] > len(MIGRATIONS):
+        raise too_old(address, row[0], len(MIGRATIONS))
+
+
+def _begin(connection: Connection) -> bytes:
+    # Behind a pooler no statement is prepared. While one is sent in several messages, the limit
+    # of `NOT_IDLE` does not hold, and only newer servers have another one.
+    pooled = connection.prepare_threshold is None
+    limited = pooled and connection.info.server_version >= 170000
+    limit = f"SET LOCAL transaction_timeout = {POOLED_MS};" if limited else ""
+    return _BEGIN_WRITING.replace("SELECT", f"{limit}SELECT", 1).encode()
+
+
+@contextlib.contextmanager
+def writing(connection: Connection, address: Address) -> Iterator[None]:
+    """A transaction that writes, around the block."""
+    try:
+        begin_writing(connection, address)
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def too_old(address: Address, version: int, known: int) -> JournalError:
+    """The error of a program that is too old for the tables."""
+    return JournalError(
+        f"the journal {address} was changed by a newer Quarterdeck (schema {version}, this one "
+        f"knows {known}): upgrade this hub, and start it again; it stores nothing any more",
+        code="newer",
+    )
 
 
 def check_server(connection: Connection, address: Address) -> None:
@@ -287,7 +349,7 @@ def _make(connection: Connection, address: Address) -> None:
             f"{address} has a schema quarterdeck of another program: choose another database",
             code="foreign",
         )
-    connection.execute(_BEGIN)
+    connection.execute(_MAKE)
     connection.execute(
         "INSERT INTO quarterdeck.journal VALUES (0, 0, %s, %s, %s)",
         (new_id(), int(time.time() * 1000), identity(connection)),
@@ -299,11 +361,29 @@ def _exists(connection: Connection, table: str) -> bool:
     return row is not None and row[0] is not None
 
 
-def _versions(connection: Connection) -> tuple[int, int]:
+def _versions(connection: Connection, address: Address) -> tuple[int, int]:
     row = connection.execute("SELECT version, compatible FROM quarterdeck.journal").fetchone()
     if row is None:
-        raise JournalError("the journal's table is empty: restore a backup", code="damaged")
+        raise _empty(address)
     return row[0], row[1]
+
+
+def _empty(address: Address) -> JournalError:
+    return JournalError(
+        f"the journal {address} is damaged: its table journal is empty; restore a backup",
+        code="damaged",
+    )
+
+
+def _present_epoch(connection: Connection, known: int) -> str | None:
+    """The epoch, if the tables are there, are new enough, and are in the same database."""
+    if not _exists(connection, "journal"):
+        return None
+    row = connection.execute(
+        "SELECT epoch, database FROM quarterdeck.journal WHERE version >= %s AND compatible <= %s",
+        (known, known),
+    ).fetchone()
+    return str(row[0]) if row is not None and row[1] == identity(connection) else None
 
 
 def _epoch(connection: Connection) -> str:

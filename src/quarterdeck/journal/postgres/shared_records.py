@@ -22,7 +22,7 @@ from quarterdeck.journal.ownership import (
     check_generation,
 )
 from quarterdeck.journal.postgres.address import Connection
-from quarterdeck.journal.shared_records import PRUNED, changed
+from quarterdeck.journal.shared_records import PRUNED, changed_value
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 """The time in ms, by the clock of the database."""
@@ -219,7 +219,7 @@ class PostgresRecords:
             known = dict(rows)
             for key, wanted in expected.items():
                 if wanted != known.get(key, 0):
-                    raise changed(namespace, key)
+                    raise changed_value(namespace, key)
         self._rows(
             "INSERT INTO quarterdeck.shared SELECT %s, new.key, new.value, %s"
             " FROM unnest(%s::text[], %s::bytea[]) AS new (key, value)"

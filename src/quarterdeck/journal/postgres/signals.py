@@ -28,7 +28,7 @@ class Signals:
     """Tells other hubs, and is told by them."""
 
     def __init__(self, address: Address, wake: Callable[[], None]) -> None:
-        """`told` is called in a thread when another hub has stored something."""
+        """`wake` is called in a thread when another hub may have stored something."""
         self._address = address
         self._wake = wake
         self._bell = threading.Event()
@@ -41,7 +41,7 @@ class Signals:
         for thread in self._threads:
             thread.start()
 
-    def stored(self) -> None:
+    def notify(self) -> None:
         """Tell the others, soon."""
         self._bell.set()
 

@@ -119,25 +119,25 @@ class PostgresTables:
     def _add_events(self, rows: Iterable[Row]) -> None:
         with TemporaryFile() as large:  # while a table is copied, no other one can be
 
-            def placed() -> Iterator[Row]:
+            def place_rows() -> Iterator[Row]:
                 for position, session, seq, at, json in rows:
                     if len(json) > BLOB_BYTES:
                         large.write(_HEAD.pack(position, len(json)) + json)
                     small = json if len(json) <= BLOB_BYTES else None
                     yield position, session, seq, at, len(json), small
 
-            self._copy("events", ("position", "session", "seq", "at", "size", "json"), placed())
+            self._copy("events", ("position", "session", "seq", "at", "size", "json"), place_rows())
             large.seek(0)
             self._copy("blobs", ("position", "json"), _read_large(large))
 
     def _add_sessions(self, rows: Iterable[Row]) -> None:
-        def placed() -> Iterator[Row]:
+        def place_rows() -> Iterator[Row]:
             for row in rows:
                 run = msgspec.json.decode(row[9], type=_Run)
                 machine = (run.machine or LOCAL) if run.run is not None and not row[7] else None
                 yield *row[:6], bool(row[6]), bool(row[7]), *row[8:], machine
 
-        self._copy("sessions", (*TABLES["sessions"], "run_machine"), placed())
+        self._copy("sessions", (*TABLES["sessions"], "run_machine"), place_rows())
 
     def _copy(self, table: str, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
         query = f"COPY quarterdeck.{table} ({', '.join(columns)}) FROM STDIN"

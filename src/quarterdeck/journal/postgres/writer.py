@@ -2,10 +2,12 @@
 
 Owns the transaction of a group, and what happens when the database goes away in the middle of it:
 the writer connects again, and looks whether the group was stored before it answers or tries again.
-So no append is stored twice, and none is reported as lost that was stored.
+So no append is stored twice, and none is reported as lost that was stored. An append that breaks
+the connection each time fails after a few attempts; those beside it are stored without it.
 
 Groups grow with the load, as in SQLite's writer. Of several hubs one after the other has the
-ticket's row.
+ticket's row. A session whose view another version of the program folded is folded again before the
+row is taken (`refold`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 import psycopg
@@ -33,14 +35,14 @@ from quarterdeck.journal.ownership import (
 from quarterdeck.journal.postgres.address import (
     Address,
     Connection,
-    explained,
+    explain_error,
     is_lost,
     is_transient,
 )
 from quarterdeck.journal.postgres.reader import Reader
 from quarterdeck.journal.postgres.refold import refold
 from quarterdeck.journal.postgres.rows import PostgresGroup, write_group
-from quarterdeck.journal.postgres.schema import NOT_IDLE, identity, set_up
+from quarterdeck.journal.postgres.schema import NOT_IDLE, begin_writing, identity, set_up
 from quarterdeck.journal.postgres.shared_records import PostgresRecords
 from quarterdeck.journal.shared_records import SharingRecords
 from quarterdeck.journal.transaction import Job, Known, Result
@@ -58,10 +60,13 @@ AWAY_SECONDS = 30.0
 """How long an append waits for a database that does not answer: a server that was killed recovers,
 or another one takes its place."""
 
-RETRY_SECONDS = 0.1
+MOST_LOSSES = 6
+"""How often an append alone may break a connection that worked before: then it is at fault."""
 
-_BEGIN = f"BEGIN; {NOT_IDLE}"
-_BEGIN_DURABLY = f"{_BEGIN}; SET LOCAL synchronous_commit = on"
+RETRY_SECONDS = 0.1
+"""The pause after a failure; it doubles each time."""
+LONGEST_PAUSE = 2.0
+
 _LOCK = "SELECT * FROM quarterdeck.begin_group(%b::text[], %b::text[], %b::bigint[], %b::int)"
 
 
@@ -81,6 +86,30 @@ class _Pending(Struct):
     last: Stored | None
 
 
+class _Tries(Struct):
+    """The attempts to store a group."""
+
+    deadline: float
+    losses: int = 0
+    """How often the connection was lost."""
+    folds: int = 0
+    pauses: int = 0
+
+
+class _Again(Struct):
+    """What is to be tried next: the same jobs, or parts of them."""
+
+    parts: list[list[Job]]
+
+
+class _OldViews(Exception):
+    """Sessions of a group whose views another version folded, with their numbers."""
+
+    def __init__(self, sessions: dict[str, int]) -> None:
+        super().__init__()
+        self.sessions = sessions
+
+
 class Writer:
     """Owns the writing connection and its thread."""
 
@@ -90,16 +119,18 @@ class Writer:
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._sessions: dict[str, Known] = {}
         self._pending: _Pending | None = None
+        self._old: dict[str, int] = {}
+        """Sessions that are folded again before the next attempt, with their numbers."""
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
         self.times = CommitTimes()
         self.broken: JournalError | None = None
-        """Set if the database is another one than at the start: nothing works any more."""
+        """Set if the database is another one than at the start, or its tables are too new for this
+        program: nothing works any more."""
         self._connection = address.connect()
         try:
             self.epoch = set_up(self._connection, address)
             self._identity = identity(self._connection)
-            self._begin = _begin(self._connection)
             reader = Reader(address, self._connection)
             # In this order: what is stored in between is read again by the followers.
             self.position = reader.position()
@@ -149,7 +180,8 @@ class Writer:
         while not ended:
             jobs, ended = self._take()
             for part in _parts(jobs):
-                report(self._write(part))
+                for results in self._write(part, time.monotonic() + AWAY_SECONDS):
+                    report(results)
 
     def _take(self) -> tuple[list[Job], bool]:
         """Wait for a job, and take the jobs queued after it. Also: whether it is the end."""
@@ -168,73 +200,135 @@ class Writer:
                 return jobs, False
         return jobs, True
 
-    def _write(self, jobs: list[Job]) -> list[Result]:
-        deadline = time.monotonic() + AWAY_SECONDS
-        while True:
-            try:
-                if self.broken is not None:
-                    raise self.broken
-                return self._commit(jobs)
-            except psycopg.Error as error:
-                self._undo()
-                if is_lost(error, self._connection):
-                    failure = self._recovered(deadline)
-                    if isinstance(failure, list):
-                        return failure
-                    if failure is None:
-                        continue
-                    return [Result(job, failure) for job in jobs]
-                self._pending = None
-                if is_transient(error) and time.monotonic() < deadline:
-                    continue
-                if len(jobs) == 1:
-                    return [Result(jobs[0], explained(error, self._address))]
-            except JournalError as error:
-                self._undo()
-                if len(jobs) == 1 or self.broken is not None:
-                    return [Result(job, error) for job in jobs]
-            except Exception as error:  # a bug must not leave callers waiting
-                log.exception("the journal's writer failed")
-                self._undo()
-                text = f"the journal {self._address}: {type(error).__name__}: {error}"
-                return [Result(job, JournalError(text)) for job in jobs]
-            return [result for job in jobs for result in self._write([job])]
+    def _write(self, jobs: list[Job], deadline: float) -> Iterator[list[Result]]:
+        """Commit the jobs as a group, or in parts if they fail as a group."""
+        waiting = [(jobs, _Tries(deadline))]
+        while waiting:
+            part, tries = waiting.pop()
+            outcome = self._try(part, tries)
+            if isinstance(outcome, _Again):
+                new = len(outcome.parts) > 1
+                waiting += [
+                    (each, _Tries(deadline) if new else tries) for each in reversed(outcome.parts)
+                ]
+            else:
+                yield outcome
+
+    def _try(self, jobs: list[Job], tries: _Tries) -> list[Result] | _Again:
+        try:
+            if self.broken is not None:
+                raise self.broken
+            while self._old:
+                session, number = self._old.popitem()
+                refold(Reader(self._address, self._connection), self._address, session, number)
+            return self._commit(jobs)
+        except _OldViews as found:
+            self._undo()
+            old = found.sessions
+            others = [job for job in jobs if job.session not in old]
+            if others:  # they do not wait for the fold
+                return _Again([others, [job for job in jobs if job.session in old]])
+            tries.folds += 1
+            if tries.folds > 1 and time.monotonic() > tries.deadline:
+                return _failed(jobs, _versions_differ(self._address, old))
+            self._old = old
+            return _Again([jobs])
+        except psycopg.Error as error:
+            self._undo()
+            if is_lost(error, self._connection):
+                return self._after_loss(jobs, tries, error)
+            self._pending = None
+            if is_transient(error) and self._pause(tries):
+                return _Again([jobs])
+            return _halves(jobs) or _failed(jobs, explain_error(error, self._address))
+        except JournalError as error:
+            self._undo()
+            if error.code == "newer":
+                self.broken = error
+                log.error("%s", error)
+            halves = _halves(jobs) if self.broken is None else None
+            return halves or _failed(jobs, error)
+        except Exception as error:  # a bug must not leave callers waiting
+            log.exception("the journal's writer failed")
+            self._undo()
+            text = f"the journal {self._address}: {type(error).__name__}: {error}"
+            return _failed(jobs, JournalError(text))
+
+    def _after_loss(
+        self, jobs: list[Job], tries: _Tries, error: psycopg.Error
+    ) -> list[Result] | _Again:
+        """Connect again, and find out what became of the group.
+
+        A group that breaks the connection twice is halved: one append may be at fault.
+        """
+        tries.losses += 1
+        found = self._recover(tries.deadline)
+        if isinstance(found, list):
+            return found
+        if isinstance(found, JournalError):
+            return _failed(jobs, found)
+        if tries.losses > 1 and (halves := _halves(jobs)):
+            return halves
+        if tries.losses == 1 or (tries.losses < MOST_LOSSES and self._pause(tries)):
+            return _Again([jobs])
+        text = " ".join(str(error).split())
+        lost = JournalError(
+            f"the journal {self._address}: the connection was lost {tries.losses} times while this "
+            f"was stored ({text}); nothing was stored: look at the log of the server",
+            code="away",
+        )
+        log.error("%s", lost)
+        return _failed(jobs, lost)
+
+    def _pause(self, tries: _Tries) -> bool:
+        """Wait before the next attempt, longer each time. False if there is none."""
+        if time.monotonic() > tries.deadline:
+            return False
+        seconds = RETRY_SECONDS * 2**tries.pauses
+        tries.pauses += 1
+        return not self._ending.wait(min(seconds, LONGEST_PAUSE))
 
     def _undo(self) -> None:
         """Roll back, as far as the connection still works; forget what may not be stored."""
         self._sessions.clear()
+        self._old.clear()
         try:
             if not self._connection.closed:
                 self._connection.execute("ROLLBACK")
         except psycopg.Error:
             self._connection.close()
 
-    def _recovered(self, deadline: float) -> list[Result] | JournalError | None:
+    def _recover(self, deadline: float) -> list[Result] | JournalError | None:
         """Connect again. The results of the group if it was stored, None if it can be tried again.
 
         A group whose commit was sent is not given up: it may have been stored.
         """
         pending = self._pending
         last: JournalError | None = None
+        warned = False
         while True:
             if last is not None:
-                if self._ending.is_set() or (pending is None and time.monotonic() > deadline):
+                late = time.monotonic() > deadline
+                if self._ending.is_set() or (pending is None and late):
                     self._pending = None
                     return last
-                time.sleep(RETRY_SECONDS)
+                if late and not warned:
+                    warned = True
+                    log.error("what was written last may be stored or not; waiting: %s", last)
+                self._ending.wait(RETRY_SECONDS)
             try:
                 self._connection.close()
                 self._connection = self._address.connect()
                 self.check_identity(self._connection)
                 stored = pending is not None and self._is_stored(pending)
             except psycopg.Error as error:
-                last = explained(error, self._address)
+                last = explain_error(error, self._address)
                 continue
             except JournalError as error:
                 self._pending = None
                 return error
             self._pending = None
-            return self._done(pending) if stored and pending is not None else None
+            return self._results_of(pending) if stored and pending is not None else None
 
     def _is_stored(self, pending: _Pending) -> bool:
         """Whether a group was committed, for certain.
@@ -258,9 +352,14 @@ class Writer:
             return [self._do(jobs[0], work)]
         if not any(map(_does_something, jobs)):
             return [Result(job, []) for job in jobs]
-        self._connection.execute(self._begin)
+        begin_writing(self._connection, self._address)
         leases, machines = self._lock_conditions(jobs)
-        group, locked = self._lock(jobs)
+        group, locked, old = self._lock(jobs)
+        wanted = (job for job in jobs if job.session in old)
+        if some := {
+            job.session: old[job.session] for job in wanted if _may_store(job, locked[job.session])
+        }:
+            raise _OldViews(some)
         last: list[Stored] = []
         results: list[Result] = []
         for job in jobs:
@@ -279,15 +378,15 @@ class Writer:
         # It is durable: from here on nothing can fail.
         self.times.add(time.perf_counter() - began)
         pending, self._pending = self._pending, None
-        return self._done(pending)
+        return self._results_of(pending)
 
-    def _done(self, pending: _Pending) -> list[Result]:
+    def _results_of(self, pending: _Pending) -> list[Result]:
         self._sessions |= pending.group.sessions
         return pending.results
 
     def _do(self, job: Job, work: Callable[[SharingRecords], None]) -> Result:
         """Change the records that hubs share, in a transaction of its own."""
-        self._connection.execute(self._begin)
+        begin_writing(self._connection, self._address)
         try:
             work(PostgresRecords(self._connection))
         except QuarterdeckError as error:
@@ -334,8 +433,8 @@ class Writer:
             machines = {name: Owner(hub=hub, fence=fence) for name, hub, fence in rows if hub}
         return leases, machines
 
-    def _lock(self, jobs: list[Job]) -> tuple[PostgresGroup, dict[str, _Locked]]:
-        """Lock the rows of the sessions, and the ticket."""
+    def _lock(self, jobs: list[Job]) -> tuple[PostgresGroup, dict[str, _Locked], dict[str, int]]:
+        """Lock the rows of the sessions, and the ticket. Also: the sessions with old views."""
         names = list({job.session: None for job in jobs})
         begin = {job.session for job in jobs if job.encoded.lines and not job.forget}
         fresh = begin - self._sessions.keys()
@@ -345,22 +444,20 @@ class Writer:
         position, seal, tick = ticket[11:14]
         group = PostgresGroup(position, seal)
         group.tick = tick
-        return group, {row[0]: self._locked(group, row) for row in rows}
+        old = {row[0]: row[1] for row in rows if row[2] and not row[3] and row[9] != VIEW_VERSION}
+        return group, {row[0]: self._read_row(group, row, old) for row in rows}, old
 
     def _cached_head(self, session: str) -> int:
         known = self._sessions.get(session)
         return -1 if known is None or known.view is None else known.head
 
-    def _locked(self, group: PostgresGroup, row: tuple[Any, ...]) -> _Locked:
+    def _read_row(self, group: PostgresGroup, row: tuple[Any, ...], old: Container[str]) -> _Locked:
         session, number, head, deleted, owner, fence = row[:6]
         cached = self._sessions.get(session)
         view = None if cached is None else cached.view
         if row[10] is not None:
             reader = Reader(self._address, self._connection)
-            if row[9] != VIEW_VERSION and not deleted:
-                view = refold(reader, session, number)
-            else:
-                view = reader.view_of((session, head, *row[6:11]))
+            view = None if session in old else reader.view_of((session, head, *row[6:11]))
         group.owners[session] = (owner, fence)
         return _Locked(
             known=Known(number, head, deleted, view),
@@ -444,10 +541,32 @@ def _does_something(job: Job) -> bool:
     return bool(job.encoded.lines or job.snapshot is not None or job.conditions is not None)
 
 
-def _begin(connection: Connection) -> str:
-    """How a transaction begins: a commit is on the disk when it returns, whatever is set."""
-    row = connection.execute("SHOW synchronous_commit").fetchone()
-    return _BEGIN_DURABLY if row is None or row[0] == "off" else _BEGIN
+def _may_store(job: Job, row: _Locked) -> bool:
+    """Whether an append may be admitted, as far as it can be told without a view."""
+    conditions = job.conditions
+    if conditions is None:
+        return True
+    fence = 0 if row.owner is None else row.owner.fence
+    return conditions.after in (None, row.known.head) and (
+        conditions.fence is None or conditions.fence >= fence
+    )
+
+
+def _failed(jobs: list[Job], error: QuarterdeckError) -> list[Result]:
+    return [Result(job, error) for job in jobs]
+
+
+def _halves(jobs: list[Job]) -> _Again | None:
+    """The jobs in two parts; None if there is only one."""
+    middle = len(jobs) // 2
+    return _Again([jobs[:middle], jobs[middle:]]) if middle else None
+
+
+def _versions_differ(address: Address, sessions: Iterable[str]) -> JournalError:
+    return JournalError(
+        f"the journal {address}: hubs of different versions write to the session "
+        f"{', '.join(sorted(sessions))} at the same time; nothing was stored: upgrade the others"
+    )
 
 
 def _parts(jobs: list[Job]) -> Iterator[list[Job]]:
