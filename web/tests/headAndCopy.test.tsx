@@ -152,3 +152,43 @@ describe("a switch", () => {
     expect(fact?.querySelector("button")?.textContent).toBe("default");
   });
 });
+
+describe("the machine in the head of a session", () => {
+  const spec = { directory: "/w", machine: "one", session_mirror: true };
+  const open = async (over: object) => {
+    const place = await show(<Heads of={session({ machine: "one", spec, ...over } as object)} />);
+    await act(async () => place.querySelector<HTMLElement>("[data-fact=machine] button")?.click());
+    return document.body;
+  };
+  beforeEach(() => {
+    store.state.set({ me: { name: "ada", rights: ["steer", "manage"] } as unknown as Me });
+    vi.stubGlobal("fetch", async () => Response.json({ machines: [], branch: null }));
+  });
+
+  it("opens what moves the session, where it can be moved", async () => {
+    const page = await open({ run: null, state: "ended" });
+    const move = [...page.querySelectorAll("button")].find(
+      (one) => one.textContent === "Resume on another machine …",
+    );
+    await act(async () => move?.click());
+    const dialog = [...page.querySelectorAll("h2, [role=dialog]")].map((one) => one.textContent);
+    expect(dialog.join()).toContain("Resume on another machine");
+    expect(page.textContent).toContain("No other machine is connected.");
+  });
+
+  it.each([
+    [{ run: "r", state: "idle" }, "cannot be changed while the agent runs"],
+    [{ run: null, state: "ended", spec: { directory: "/w" } }, "has no transcript"],
+  ])("says why it cannot be changed: %o", async (over, words) => {
+    const page = await open(over);
+    expect(page.textContent).toContain(words);
+    expect(page.textContent).not.toContain("Resume on another machine …");
+  });
+});
+
+it("the sandbox in the head says that it cannot be changed while the agent runs", async () => {
+  store.state.set({ me: { name: "ada", rights: ["steer", "manage"] } as unknown as Me });
+  const place = await show(<Heads of={session({ run: "r" } as object)} />);
+  await act(async () => place.querySelector<HTMLElement>("[data-fact=sandbox] button")?.click());
+  expect(document.body.textContent).toContain("cannot be changed while the agent runs");
+});

@@ -395,7 +395,8 @@ export interface paths {
          * @description The audit log: who or what allowed or denied each call, and who changed its rules.
          *
          *     `after` is a position. With `before` the pages go backwards, the newest entry first; `next` is
-         *     the `before` of the following page.
+         *     the `before` of the following page. With `kind` they always do. The hub reads a bounded number
+         *     of entries for a request, so a page of a rare kind may be empty while `next` is not null.
          */
         get: operations["listAudit"];
         put?: never;
@@ -4980,6 +4981,8 @@ export interface components {
         };
         /**
          * SessionSpec
+            /** @default false */
+            crashed?: boolean;
          * @description How a session's CLI is started. Missing members use the CLI's settings.
          */
         SessionSpec: {
@@ -8329,6 +8332,8 @@ export interface operations {
             };
             header?: never;
             path?: never;
+                /** @description Only entries of this kind, the newest first */
+                kind?: "denied" | "people" | "changes" | "programs" | "sandbox" | "refused" | null;
             cookie?: never;
         };
         requestBody?: never;

@@ -13,6 +13,7 @@ import { IconButton } from "../ui/IconButton";
 import { Marked } from "../ui/Marked";
 import { Select } from "../ui/Select";
 import { Tabs } from "../ui/Tabs";
+import { NARROW, useMedia } from "../ui/useMedia";
 import { useQuery } from "../ui/useQuery";
 import { CommentBar } from "./CommentBar";
 import { CommitDialog } from "./CommitDialog";
@@ -123,7 +124,7 @@ function Review(props: {
   const value = changes.value ?? recentChanges(id, against);
   const files = useMemo(() => value?.files ?? [], [value]);
   const closed = useMemo(() => new Set(value?.closed ?? []), [value]);
-  const narrow = globalThis.innerWidth <= 760;
+  const narrow = useMedia(NARROW);
   const first = narrow ? undefined : files[0]?.path;
   const path = props.chosen ?? first;
   const index = files.findIndex((one) => one.path === path);
@@ -134,6 +135,18 @@ function Review(props: {
     if (gone) setRemoved(true);
     else changes.reload();
   };
+  const publish = mayChange && value && (
+    <>
+      <button type="button" className={css.button.small} onClick={() => setDialog("commit")}>
+        <Icon of={GitCommitHorizontal} />
+        {words.commit}
+      </button>
+      <button type="button" className={css.button.small} onClick={() => setDialog("push")}>
+        <Icon of={Upload} />
+        {words.push}
+      </button>
+    </>
+  );
   if (removed) {
     return (
       <p className={styles.choose} role="status">
@@ -187,18 +200,7 @@ function Review(props: {
           className={`${css.button.ghost} ${css.button.small}`}
           onClick={changes.reload}
         />
-        {mayChange && value && (
-          <>
-            <button type="button" className={css.button.small} onClick={() => setDialog("commit")}>
-              <Icon of={GitCommitHorizontal} />
-              {words.commit}
-            </button>
-            <button type="button" className={css.button.small} onClick={() => setDialog("push")}>
-              <Icon of={Upload} />
-              {words.push}
-            </button>
-          </>
-        )}
+        {!narrow && publish}
         {value?.branch && rights.includes("manage") && (
           <fieldset className={styles.settle} aria-label={words.worktree(value.branch)}>
             <Settle session={id} uncommitted={value.uncommitted ?? 0} onDone={done} />
@@ -249,6 +251,11 @@ function Review(props: {
             <p className={`${css.texts.muted} ${styles.choose}`}>{words.chooseFile}</p>
           )}
         </div>
+      )}
+      {narrow && publish && !file && (
+        <footer className={styles.bottom} data-part="publish">
+          {publish}
+        </footer>
       )}
       {dialog === "commit" && (
         <CommitDialog session={id} onClose={() => setDialog(undefined)} onDone={done} />

@@ -27,6 +27,7 @@ import { Icon } from "../../ui/Icon";
 import { Marked } from "../../ui/Marked";
 import { Menu, MenuChoices } from "../../ui/Menu";
 import { Popover } from "../../ui/Popover";
+import { canMove, MoveDialog } from "../MoveDialog";
 import { sandboxDetails, sandboxLabel } from "../sandbox";
 import { BudgetForm, budgetText } from "./Budget";
 import { tightest } from "./budgets";
@@ -391,20 +392,47 @@ function Machine({ session }: { session: Session }) {
   const { head } = text.session;
   const name = session.machine || session.spec.machine || "local";
   const isLocal = name === "local";
+  const manage = useRights().includes("manage");
+  const [moving, setMoving] = useState(false);
+  const movable = canMove(session);
+  const moves = !!session.spec.session_mirror;
+  const why = !manage ? head.noRight : moves ? head.machineRuns : head.noTranscript;
   return (
-    <Popover
-      label={`${head.machine}: ${isLocal ? head.localMachine : name}`}
-      title={head.machineTitle}
-      triggerClass={styles.chip ?? ""}
-      trigger={
-        <ChipContent icon={Server}>
-          <Marked text={isLocal ? head.localMachine : name} code />
-        </ChipContent>
-      }
-    >
-      <p>{isLocal ? head.localText : head.machineText(name)}</p>
-      <Link href="/machines">{head.allMachines}</Link>
-    </Popover>
+    <>
+      <Popover
+        label={`${head.machine}: ${isLocal ? head.localMachine : name}`}
+        title={head.machineTitle}
+        triggerClass={styles.chip ?? ""}
+        trigger={
+          <ChipContent icon={Server}>
+            <Marked text={isLocal ? head.localMachine : name} code />
+          </ChipContent>
+        }
+      >
+        {(close) => (
+          <div className={styles.lines}>
+            <p>{isLocal ? head.localText : head.machineText(name)}</p>
+            {manage && movable ? (
+              <div className={css.layout.buttons}>
+                <button
+                  type="button"
+                  onClick={() => {
+                    close();
+                    setMoving(true);
+                  }}
+                >
+                  {text.session.move.open}
+                </button>
+              </div>
+            ) : (
+              <p className={css.texts.muted}>{why}</p>
+            )}
+            <Link href="/machines">{head.allMachines}</Link>
+          </div>
+        )}
+      </Popover>
+      {moving && <MoveDialog session={session} onClose={() => setMoving(false)} />}
+    </>
   );
 }
 

@@ -71,8 +71,12 @@ export const session = {
     allMachines: "All machines",
     sandbox: "Sandbox",
     sandboxTitle: "What the kernel refuses to the agent",
+    machineRuns:
+      "It cannot be changed while the agent runs. Stop the agent, and resume the session on another machine.",
+    noTranscript:
+      "It cannot be changed: the hub has no transcript of this session (see session_mirror in the configuration).",
     sandboxNext:
-      "A new session chooses its sandbox. Rules of the policy allow more to its next start.",
+      "It cannot be changed while the agent runs, and a session keeps its mode. Rules of the policy allow more from the next start of the agent. A new session can have another sandbox.",
     policy: "Open policy",
   },
 
