@@ -2,6 +2,8 @@
 #   docker build --target hub --tag quarterdeck-hub .
 #   docker build --target runner --tag quarterdeck-runner .
 # Both run as a user without rights. The hub has no Claude Code: agents run where a runner is.
+# The hub ends with the code 75 when its database was restored or another server took over: start it again
+# then (`restart: unless-stopped` in compose.yaml). /healthz answers 503 while the database is away.
 
 FROM python:3.11-slim AS build
 WORKDIR /src
@@ -39,7 +41,8 @@ USER 0
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git nodejs npm \
  && npm install --global --no-fund --no-audit "@anthropic-ai/claude-code@${CLAUDE_CODE}" \
- && rm -rf /var/lib/apt/lists/* /root/.npm
+ && rm -rf /var/lib/apt/lists/* /root/.npm \
+ && install --directory --owner quarterdeck --mode 0755 /work
 USER 10001
 WORKDIR /home/quarterdeck
 HEALTHCHECK NONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import shutil
@@ -19,8 +20,11 @@ import yaml  # type: ignore[import-untyped]  # has no types, and comes with a pa
 from compose_spec import PyOptions
 
 from quarterdeck.config.read import parse
+from quarterdeck.config.settings import JournalSettings
 from quarterdeck.fronts.http import Access, Listen, make_app, serve
+from quarterdeck.fronts.peers import PREFIX
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.service.journal_place import database_password
 from support.bounds import SECONDS
 from support.hub_machines import hub_with
 
@@ -114,7 +118,7 @@ def test_compose_reads_its_file() -> None:
     for right, wrong in (
         ("depends_on:", "depend_on:"),
         ("condition: service_healthy", "condition: healthy"),
-        ("networks: [inside]", "networks: [outside]"),
+        ("networks: [machines]", "networks: [outside]"),
     ):
         with pytest.raises(ValueError, match=r"\w"):
             PyOptions(apply_merge=True).from_yaml(text.replace(right, wrong)).validate()
@@ -222,8 +226,8 @@ def test_both_hubs_have_one_configuration_that_is_valid_and_secrets_of_no_reposi
         assert settings.journal.password_file == "/run/secrets/database.password"
         assert settings.journal.hub_address == f"http://{name}:8765"
         addresses.append(settings.journal.hub_address)
-        (network,) = found["networks"]["inside"]["ipam"]["config"]
-        assert settings.server.proxies == (network["subnet"],)
+        proxy_address = services["proxy"]["networks"]["edge"]["ipv4_address"]
+        assert settings.server.proxies == (proxy_address,), "and nobody beside it"
         assert "ports" not in hub, "only the proxy is reached from outside"
     assert hubs[0]["volumes"][0] != hubs[1]["volumes"][0]
     ignored = (ROOT / "deploy" / ".gitignore").read_text().split()
@@ -231,12 +235,113 @@ def test_both_hubs_have_one_configuration_that_is_valid_and_secrets_of_no_reposi
         name = Path(secret["file"]).name
         assert any(fnmatch(name, each) for each in ignored)
         assert not (ROOT / secret["file"]).exists()
-    proxy = (ROOT / "deploy" / "Caddyfile").read_text()
-    assert "health_uri /healthz" in proxy
     runner = services["runner"]["command"]
     for address in addresses:
-        assert address.removeprefix("http://") in proxy
         assert f"--hub={address}" in runner
+
+
+def test_each_container_reaches_only_what_it_needs() -> None:
+    found = compose()
+    services, networks = found["services"], found["networks"]
+    reach = {name: set(service["networks"]) for name, service in services.items()}
+    assert reach == {
+        "database": {"inside"},
+        "hub-a": {"edge", "inside", "machines"},
+        "hub-b": {"edge", "inside", "machines"},
+        "proxy": {"edge"},
+        "runner": {"machines"},
+    }
+    assert networks["inside"]["internal"] is True
+    (pool,) = networks["edge"]["ipam"]["config"]
+    address = ipaddress.ip_address(services["proxy"]["networks"]["edge"]["ipv4_address"])
+    assert address in ipaddress.ip_network(pool["subnet"])
+    assert address not in ipaddress.ip_network(pool["ip_range"]), "nobody else gets it"
+    for name in ("hub-a", "hub-b", "runner"):
+        assert services[name]["cap_drop"] == ["ALL"]
+        assert services[name]["security_opt"] == ["no-new-privileges:true"]
+    assert [name for name, service in services.items() if "ports" in service] == ["proxy"]
+
+
+def test_each_named_volume_is_mounted_where_the_image_has_a_folder_of_its_user() -> None:
+    """A new volume has the owner of the folder that it is mounted at; a missing one is root's."""
+    found = compose()
+    made = stages()
+    for name, service in found["services"].items():
+        if "build" not in service:
+            continue
+        chain = [service["build"]["target"]]
+        while (base := made[chain[-1]][0][1].split()[0]) in made:
+            chain.append(base)
+        steps = " ".join(rest for stage in chain for word, rest in made[stage] if word == "RUN")
+        own = set(re.findall(r"install --directory --owner quarterdeck --mode \d+ (/\S+)", steps))
+        own |= set(re.findall(r"useradd .*?--create-home --home-dir (/\S+) quarterdeck", steps))
+        for volume in service["volumes"]:
+            source, target = volume.split(":")[:2]
+            if source in found["volumes"]:
+                assert target in own, f"{name}: {target} would be root's"
+
+
+def test_secrets_are_read_as_compose_mounts_them(tmp_path: Path) -> None:
+    """With the owner and mode of the host: so the container's user is one of the others."""
+    folder = tmp_path / "secrets"
+    folder.mkdir(mode=0o700)
+    file = folder / "database.password"
+    file.write_text("the secret\n")
+    file.chmod(0o444)  # `cli/hub/test_several_hubs.py` has such a token
+    settings = JournalSettings(url="postgresql://x/x", password_file=str(file))
+    assert database_password(settings) == "the secret"
+    text = (ROOT / "compose.yaml").read_text()
+    for name, secret in compose()["secrets"].items():
+        assert Path(secret["file"]).parent == Path("deploy/secrets")
+        assert f"deploy/secrets/{name}" in text.partition("x-hub")[0]
+
+
+Directive = tuple[list[str], "list[Directive]"]
+
+
+def caddyfile() -> list[Directive]:
+    """The Caddyfile as its server reads it: directives with arguments and blocks of their own."""
+    text = (ROOT / "deploy" / "Caddyfile").read_text()
+    stack: list[list[Directive]] = [[]]
+    for line in text.splitlines():
+        words = re.sub(r"(^|\s)#.*", "", line).split()
+        if words == ["}"]:
+            stack.pop()
+            assert stack, "one bracket too many"
+        elif words:
+            opens = words[-1] == "{"
+            assert not any(re.search("[{}]", word) for word in words[: -1 if opens else None])
+            found: Directive = (words[:-1] if opens else words, [])
+            stack[-1].append(found)
+            if opens:
+                stack.append(found[1])
+    (top,) = stack
+    return top
+
+
+def test_the_proxy_passes_people_to_both_hubs_and_nobody_to_what_hubs_say_to_each_other() -> None:
+    ((names, site),) = caddyfile()
+    settings = parse((ROOT / "deploy" / "quarterdeck.toml").read_text(), environ={}).settings
+    assert tuple(names) == settings.server.hosts
+    matcher, hubs, rest = site
+    assert matcher == (["@hubs", "path", "/hub", f"{PREFIX}*"], [])
+    # Of several `handle` the first that matches is the only one.
+    assert hubs == (["handle", "@hubs"], [(["respond", "404"], [])])
+    assert rest[0] == ["handle"]
+    ((proxied, options),) = rest[1]
+    hosts = [
+        service["environment"]["QUARTERDECK_JOURNAL_HUB_ADDRESS"].removeprefix("http://")
+        for service in compose()["services"].values()
+        if "QUARTERDECK_JOURNAL_HUB_ADDRESS" in service.get("environment", {})
+    ]
+    assert proxied == ["reverse_proxy", *hosts]
+    assert {words[0]: words[1:] for words, _ in options} == {
+        "lb_policy": ["ip_hash"],
+        "lb_try_duration": ["5s"],
+        "health_uri": ["/healthz"],
+        "health_interval": ["2s"],
+        "health_timeout": ["2s"],
+    }
 
 
 def test_the_commands_of_the_containers_have_options_that_there_are() -> None:
