@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
@@ -27,8 +28,11 @@ from quarterdeck.testing.contracts.journal.support import (
     take,
     texts,
 )
+from quarterdeck.testing.postgres import PostgresServer
+from support.fake_pooler import fake_pooler
 from support.journal_beside import journal_beside
 from support.processes import Processes
+from support.stalled_database import stalled_database
 from support.waiting import until
 
 
@@ -316,6 +320,35 @@ async def test_a_hub_that_is_stopped_while_it_holds_the_ticket_is_put_out_of_the
         assert await other.go_on() == 3
         assert texts(await take(journal.follow({"b": 0}), 1)) == ["late"]
         assert _query(postgres_url, "SELECT count(*) FROM quarterdeck.events") == [(3,)]
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+async def test_a_hub_that_is_stopped_while_it_sends_a_statement_is_put_out_of_the_way(
+    postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch, pooled: bool
+) -> None:
+    """The server waits for the rest of a message, and has the ticket locked."""
+    monkeypatch.setattr(schema, "POOLED_MS", 1500)
+    name = postgres_url.partition("@/")[2].partition("?")[0]
+    async with AsyncExitStack() as stack:
+        journal = await stack.enter_async_context(await PostgresJournal.open(postgres_url))
+        stall, folder = await stack.enter_async_context(stalled_database(postgres.folder))
+        url = f"postgresql://quarterdeck@/{name}?host={folder}"
+        if pooled:
+            url = stack.enter_context(fake_pooler(folder, name, by_transaction=True))
+        other = await stack.enter_async_context(await PostgresJournal.open(url))
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stored: list[Stored] = []
+
+        async def append() -> None:
+            stored.extend(await other.append("b", [note("x" * 500_000)]))
+
+        with anyio.fail_after(SECONDS):
+            stall.after(100_000)
+            tasks.start_soon(append)
+            await stall.stalled.wait()
+            await journal.append("a", [note("goes on")])
+            await until(lambda: bool(stored))
+        assert [stored[0].position, len(await journal.read("b"))] == [2, 1]
 
 
 # --- signals -------------------------------------------------------------------------------------

@@ -28,9 +28,12 @@ class _Wire:
         connection.settimeout(SECONDS)
 
     def exactly(self, count: int) -> bytes:
-        data = self.socket.recv(count, socket.MSG_WAITALL) if count else b""
-        if len(data) < count:
-            raise ConnectionError
+        data = b""
+        while len(data) < count:
+            some = self.socket.recv(count - len(data))
+            if not some:
+                raise ConnectionError
+            data += some
         return data
 
     def message(self) -> bytes:
