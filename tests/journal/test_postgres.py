@@ -18,13 +18,14 @@ from quarterdeck.cli.hub.journals import run_copy
 from quarterdeck.cli.local.findings import Level
 from quarterdeck.config.settings import JournalSettings, Settings
 from quarterdeck.domain.errors import ConfigError, JournalError, StaleFence, StaleHead, UsageError
-from quarterdeck.journal import SqliteJournal, open_journal
+from quarterdeck.journal import SqliteJournal, open_journal, transfer
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.chain import Check
 from quarterdeck.journal.postgres import PostgresJournal, diagnosis, rows, schema, writer
 from quarterdeck.journal.postgres import journal as engine
-from quarterdeck.journal.postgres.address import Address
+from quarterdeck.journal.postgres.address import Address, explained_errors
 from quarterdeck.journal.postgres.rows import PostgresGroup
+from quarterdeck.journal.postgres.shared_records import NOW
 from quarterdeck.journal.views import VIEW_VERSION
 from quarterdeck.protocol.events import RunStarting, Said, TurnEnded
 from quarterdeck.protocol.stored import Stored
@@ -32,9 +33,9 @@ from quarterdeck.protocol.usage import UsageBy
 from quarterdeck.service.journal_place import database_password, open_configured
 from quarterdeck.testing.contracts.journal.support import (
     SECONDS,
-    answered,
-    asked,
-    created,
+    answer_event,
+    ask_event,
+    created_event,
     note,
     prompt,
     read_all,
@@ -53,11 +54,11 @@ def _query(url: str, query: str) -> list[tuple[object, ...]]:
 
 async def _fill(journal: Journal) -> None:
     """A bit of everything."""
-    await journal.append("a", [created("deck"), RunStarting(run="r1", machine="box")])
-    await journal.append("a", [prompt("p1"), asked("q1"), answered("q1"), asked("q2")])
+    await journal.append("a", [created_event("deck"), RunStarting(run="r1", machine="box")])
+    await journal.append("a", [prompt("p1"), ask_event("q1"), answer_event("q1"), ask_event("q2")])
     done = TurnEnded(prompts=("p1",), failed=False, outcome="success", cost_usd=0.25)
     await journal.append("a", [done, note("ä" * 900_000)], snapshot=b"\x00state")
-    await journal.append("gone", [created(), asked("q3"), answered("q3"), note("x")])
+    await journal.append("gone", [created_event(), ask_event("q3"), answer_event("q3"), note("x")])
     await journal.delete("gone", by="ann")
     await journal.append("b", [note(str(number)) for number in range(700)])
     await journal.share("tokens", "one", b"\x00value")
@@ -87,15 +88,16 @@ async def _facts(journal: Journal) -> list[object]:
     ]
 
 
+async def copy(source: object, target: object, *, json_output: bool = False) -> None:
+    def call() -> int:
+        return run_copy(str(source), str(target), json_output=json_output)
+
+    assert await anyio.to_thread.run_sync(call) == 0
+
+
 async def test_a_journal_is_copied_to_a_database_and_back(
     tmp_path: Path, postgres_url: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    async def copy(source: object, target: object, *, json_output: bool = False) -> None:
-        def call() -> int:
-            return run_copy(str(source), str(target), json_output=json_output)
-
-        assert await anyio.to_thread.run_sync(call) == 0
-
     first, last = tmp_path / "first.db", tmp_path / "last.db"
     async with await open_journal(first) as journal:
         await _fill(journal)
@@ -105,9 +107,9 @@ async def test_a_journal_is_copied_to_a_database_and_back(
     async with await open_journal(postgres_url) as journal:
         assert await _facts(journal) == facts
         assert journal.epoch.startswith(f"{epoch}.")
-        (more,) = await journal.append("new", [created("after it")])
+        (more,) = await journal.append("new", [created_event("after it")])
         assert more.position == journal.position
-        await journal.append("a", [answered("q2")])
+        await journal.append("a", [answer_event("q2")])
         check = Check(journal.epoch)
         check.add(await journal.links())
         assert check.result().good
@@ -125,6 +127,45 @@ async def test_a_journal_is_copied_to_a_database_and_back(
     _query(postgres_url, "UPDATE quarterdeck.chain SET seal = digest")
     with pytest.raises(JournalError, match="was changed"):
         await copy(postgres_url, tmp_path / "other.db")
+
+
+async def test_a_journal_that_a_hub_uses_is_neither_copied_nor_copied_to(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(source: object, target: object, sentence: str) -> None:
+        with pytest.raises(JournalError, match=sentence) as caught:
+            await copy(source, target)
+        assert caught.value.code == "busy"
+
+    file = tmp_path / "journal.db"
+    async with await open_journal(file) as journal:
+        await journal.append("a", [note("1")])
+        for way in ((file, postgres_url), (postgres_url, file)):
+            await refused(*way, "in use by another process")
+    stop_all = "in use by the hub http://one.*: stop all of its hubs"
+    async with await open_journal(postgres_url) as journal:
+        await journal.announce("hub1", "http://one")
+        await refused(file, postgres_url, stop_all)
+        await refused(postgres_url, tmp_path / "empty.db", stop_all)
+        assert journal.position == 0
+        await journal.forget_hub("hub1")
+        await journal.announce("hub2", "http://killed")
+    _query(postgres_url, "UPDATE quarterdeck.hubs SET at = at - 21000")
+
+    real = transfer._digest
+
+    def digest(*values: Any) -> str:
+        row = f"('one', 'http://one', {NOW}) ON CONFLICT DO NOTHING"
+        _query(postgres_url, f"INSERT INTO quarterdeck.hubs VALUES {row}")
+        return real(*values)
+
+    monkeypatch.setattr(transfer, "_digest", digest)
+    await refused(file, postgres_url, stop_all)  # it came meanwhile
+    assert _query(postgres_url, "SELECT count(*) FROM quarterdeck.events") == [(0,)]
+    monkeypatch.undo()
+    _query(postgres_url, "DELETE FROM quarterdeck.hubs WHERE hub = 'one'")
+    await copy(file, postgres_url)
+    assert _query(postgres_url, "SELECT count(*) FROM quarterdeck.events") == [(1,)]
 
 
 async def test_a_large_line_is_in_a_table_of_its_own_and_read_as_any_other(
@@ -197,7 +238,7 @@ async def test_a_commit_without_an_answer_is_looked_for_before_it_is_tried_again
         return real(self, query, *values, **named)
 
     async with await PostgresJournal.open(postgres_url) as journal:
-        await journal.append("a", [created()])
+        await journal.append("a", [created_event()])
         monkeypatch.setattr(psycopg.Connection, "execute", execute)
         with anyio.fail_after(SECONDS):
             (found,) = await journal.append("a", [note("once")], after=1)
@@ -211,7 +252,7 @@ async def test_a_commit_without_an_answer_is_looked_for_before_it_is_tried_again
 async def test_a_hub_that_is_stopped_in_a_transaction_holds_nobody_up(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as stopped:
         async with await PostgresJournal.open(postgres_url) as journal:
-            await journal.append("a", [created()])
+            await journal.append("a", [created_event()])
             stopped.execute(
                 "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 200;"
                 "SELECT * FROM quarterdeck.begin_group('{}', '{a}', '{0}', 0)"
@@ -228,7 +269,7 @@ async def test_no_run_starts_on_a_machine_that_another_hub_takes_for_the_first_t
     postgres_url: str, known: bool
 ) -> None:
     """There was no row to lock: the run was stored after its machine's new hub had looked."""
-    begin = [created(), RunStarting(run="r1", machine="box")]
+    begin = [created_event(), RunStarting(run="r1", machine="box")]
     async with await open_journal(postgres_url) as journal, anyio.create_task_group() as tasks:
         if known:  # a run was begun there once, before it had a runner
             await journal.append("b", begin, after=0, claim="one")
@@ -264,7 +305,7 @@ async def test_a_database_that_is_away_is_told_and_waited_for(
     for module in (writer, engine):
         monkeypatch.setattr(module, "AWAY_SECONDS", 0.3)
     async with await PostgresJournal.open(postgres_url) as journal:
-        await journal.append("a", [created()])
+        await journal.append("a", [created_event()])
         await anyio.to_thread.run_sync(postgres.kill)
         try:
             for call in (journal.append("a", [note("x")]), journal.summary("a")):
@@ -318,7 +359,7 @@ async def test_a_user_without_rights_is_told_what_it_needs(
     assert caught.value.code == "refused"
     _query(postgres_url, "CREATE SCHEMA quarterdeck AUTHORIZATION guest")
     async with await PostgresJournal.open(url) as journal:
-        await journal.append("a", [created()])
+        await journal.append("a", [created_event()])
         assert await journal.head("a") == 1
 
 
@@ -343,7 +384,7 @@ async def test_a_database_of_another_program_or_a_newer_one_is_refused(postgres_
 async def test_an_old_hub_goes_on_while_a_new_one_migrates(postgres_url: str) -> None:
     address = Address(postgres_url)
     async with await PostgresJournal.open(postgres_url) as old:
-        await old.append("a", [created()])
+        await old.append("a", [created_event()])
         more = (*schema.MIGRATIONS, ("ALTER TABLE quarterdeck.events ADD COLUMN x int", False))
         with address.connect() as connection:
             schema.set_up(connection, address, more)
@@ -352,6 +393,27 @@ async def test_an_old_hub_goes_on_while_a_new_one_migrates(postgres_url: str) ->
         with address.connect() as connection:
             epoch = schema.set_up(connection, address, more)
         assert epoch == old.epoch
+
+
+async def test_a_migration_does_not_wait_for_a_backup_while_writers_wait_for_it(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "MIGRATION_MS", 200)
+    address = Address(postgres_url)
+    more = (*schema.MIGRATIONS, ("ALTER TABLE quarterdeck.events ADD COLUMN x int", False))
+    async with await PostgresJournal.open(postgres_url) as journal:
+        with psycopg.connect(postgres_url) as backup:
+            backup.execute("SELECT count(*) FROM quarterdeck.events")
+            with (
+                address.connect() as connection,
+                pytest.raises(JournalError, match="such as a backup: try again") as caught,
+                explained_errors(address),
+            ):
+                schema.set_up(connection, address, more)
+            assert caught.value.code == "busy"
+            await journal.append("a", [created_event()])
+        with address.connect() as connection:
+            schema.set_up(connection, address, more)
 
 
 async def test_views_of_another_version_are_folded_again(postgres_url: str) -> None:
@@ -376,7 +438,7 @@ async def test_views_of_another_version_are_folded_again(postgres_url: str) -> N
 
 async def test_another_database_has_another_epoch(postgres_url: str) -> None:
     async with await PostgresJournal.open(postgres_url) as journal:
-        await journal.append("a", [created()])
+        await journal.append("a", [created_event()])
         epoch = journal.epoch
         _query(postgres_url, "UPDATE quarterdeck.journal SET database = 'the one before'")
     async with await PostgresJournal.open(postgres_url) as journal:
@@ -527,7 +589,7 @@ async def test_two_hubs_work_behind_a_pooler_and_the_doctor_names_it(
             with anyio.fail_after(SECONDS):
                 for number in range(12):  # statements are repeated, and would be prepared
                     await one.append("a", [note(str(number))])
-                    await other.append("b", [prompt(f"p{number}"), asked(f"q{number}")])
+                    await other.append("b", [prompt(f"p{number}"), ask_event(f"q{number}")])
                     assert await one.head("a") == number + 1
                     assert len(await other.read("a")) == number + 1
                 assert len(await take(follower, 36)) == 36

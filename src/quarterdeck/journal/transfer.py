@@ -60,6 +60,9 @@ class Tables(Protocol):
 
     name: str
 
+    def check_unused(self) -> None:
+        """Raises `JournalError` if a hub uses it, unless hubs may."""
+
     def epoch(self) -> str:
         """The id of the journal."""
 
@@ -91,18 +94,22 @@ def copy(source: Opened, target: Opened) -> Copied:
     empty, `JournalError` if a copy is not the same or the source's chain is broken.
     """
     with source() as old, target() as new:
+        old.check_unused()
+        new.check_unused()
         if not new.is_empty():
             raise UsageError(f"{new.name} is not empty: a journal is copied into an empty one only")
-        _checked(old)
+        _check_tables(old)
         counts = {table: _copy_table(old, new, table) for table in TABLES}
         epoch = f"{old.epoch().partition('.')[0]}.{new_id()}"
         new.finish(epoch, old.tick())
         for table in TABLES:
             if _digest(old, table) != _digest(new, table):
                 raise JournalError(f"{new.name}: the copy of {table} is not the same; it is undone")
-        before, after = _checked(old), _checked(new)
+        before, after = _check_tables(old), _check_tables(new)
         if before != after:
             raise JournalError(f"{new.name}: the chain of the copy is not the same; it is undone")
+        old.check_unused()  # one that began meanwhile may have stored something
+        new.check_unused()
         return Copied(
             epoch=epoch,
             sessions=counts["sessions"],
@@ -115,13 +122,13 @@ def copy(source: Opened, target: Opened) -> Copied:
 def _copy_table(old: Tables, new: Tables, table: str) -> int:
     count = 0
 
-    def counted() -> Iterator[Row]:
+    def count_rows() -> Iterator[Row]:
         nonlocal count
         for row in old.rows(table):
             count += 1
             yield row
 
-    new.add(table, counted())
+    new.add(table, count_rows())
     return count
 
 
@@ -141,7 +148,7 @@ def _plain(value: object) -> str:
     return repr(int(value)) if isinstance(value, bool) else repr(value)
 
 
-def _checked(tables: Tables) -> Checked:
+def _check_tables(tables: Tables) -> Checked:
     check = Check(tables.epoch())
     while links := tables.links(check.after, CHAIN_PAGE):
         check.add(links)

@@ -91,7 +91,7 @@ def run_restore(file: Path, *, check_only: bool) -> int:
                 f"{count(len(agents), 'agent')} of this hub still running: end them first with:"
                 " quarterdeck stop",
             )
-        done = _restored(backup, home)
+        done = _restore(backup, home)
         for name, data in done.files.items():
             _put_back(home / name, data, wanted=KEPT.fullmatch(name) is not None)
         for end in ("", "-wal", "-shm"):
@@ -103,8 +103,8 @@ def run_restore(file: Path, *, check_only: bool) -> int:
     return Exit.SUCCESS
 
 
-def _restored(backup: Path, home: Path) -> Restored:
-    database = _database()
+def _restore(backup: Path, home: Path) -> Restored:
+    database = _database(unused=True)
     if database is None:
         return restore(backup, home / JOURNAL)
     with TemporaryDirectory(dir=home, prefix=".restore-") as folder:
@@ -114,14 +114,15 @@ def _restored(backup: Path, home: Path) -> Restored:
         return done
 
 
-def _database() -> Opened | None:
+def _database(*, unused: bool = False) -> Opened | None:
     """The database that the configuration names; None if the journal is a file."""
     settings = Configuration().loaded.settings.journal
     if settings.url is None:
         return None
     from quarterdeck.journal.postgres.tables import postgres_tables
 
-    return partial(postgres_tables, settings.url, database_password(settings))
+    password = database_password(settings)
+    return partial(postgres_tables, settings.url, password, unused=unused)
 
 
 def _kept_files(home: Path) -> dict[str, bytes]:

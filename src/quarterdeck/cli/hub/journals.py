@@ -23,7 +23,7 @@ def run_copy(source: str, target: str, *, json_output: bool) -> int:
     """Copy a journal, and print what was copied."""
     if source == target:
         raise UsageError("--from and --to name the same journal")
-    copied = copy(_opened(source), _opened(target, create=True))
+    copied = copy(_open_journal(source), _open_journal(target, create=True))
     if json_output:
         print_json([copied])
         return Exit.SUCCESS
@@ -35,11 +35,11 @@ def run_copy(source: str, target: str, *, json_output: bool) -> int:
     return Exit.SUCCESS
 
 
-def _opened(place: str, *, create: bool = False) -> Opened:
+def _open_journal(place: str, *, create: bool = False) -> Opened:
     if is_database(place):
         from quarterdeck.journal.postgres.tables import postgres_tables
 
-        return lambda: postgres_tables(place)
+        return lambda: postgres_tables(place, unused=True)
     if "://" in place:
         raise UsageError("a journal is a file, or postgresql://USER@HOST/DATABASE")
     from quarterdeck.journal.sqlite.tables import sqlite_tables

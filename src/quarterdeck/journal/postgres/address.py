@@ -169,6 +169,12 @@ def explain_error(error: psycopg.Error, address: Address) -> JournalError:
                 f"the disk of the journal {address} is full: make room; nothing was stored",
                 code="full",
             )
+        case errors.LockNotAvailable():
+            return JournalError(
+                f"the journal {address} is in use by a long transaction, such as a backup: try "
+                f"again when that has ended ({text})",
+                code="busy",
+            )
         case errors.ReadOnlySqlTransaction():
             return JournalError(
                 f"the journal {address} is read-only: it is on a standby, or was made read-only; "

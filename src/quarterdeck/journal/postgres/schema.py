@@ -28,6 +28,9 @@ IDLE_MS = 2000
 """How long the server waits for the next statement of a transaction before it gives up its locks: a
 hub that is stopped must not hold up the others."""
 
+MIGRATION_MS = 10_000
+"""How long a migration waits for a table."""
+
 POOLED_MS = 60_000
 """How long a transaction that writes may take behind a pooler."""
 
@@ -224,6 +227,8 @@ def set_up(
     if (epoch := _present_epoch(connection, len(migrations))) is not None:
         return epoch  # there is nothing to change, and no writer waits for the lock
     with connection.transaction():
+        # All writers wait for the lock meanwhile, so a backup that runs is not waited for.
+        connection.execute(f"SET LOCAL lock_timeout = {MIGRATION_MS}".encode())
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         if not _exists(connection, "journal"):
             _make(connection, address)

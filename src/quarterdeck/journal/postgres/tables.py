@@ -1,4 +1,4 @@
-"""The journal in PostgreSQL as tables, for `copying`."""
+"""The journal in PostgreSQL as tables, for `transfer`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from typing import IO, Any
 
 import msgspec
 
+from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal.chain import Link, genesis
+from quarterdeck.journal.ownership import PRESENT_MS
 from quarterdeck.journal.postgres.address import Address, Connection, explained_errors
 from quarterdeck.journal.postgres.reader import Reader
 from quarterdeck.journal.postgres.rows import BLOB_BYTES
 from quarterdeck.journal.postgres.schema import set_up
+from quarterdeck.journal.postgres.shared_records import NOW
 from quarterdeck.journal.transfer import TABLES, Row
 from quarterdeck.protocol.machines import LOCAL
 
+_PRESENT = f"""
+    SELECT CASE url WHEN '' THEN hub ELSE url END, greatest(0, ({NOW} - at) / 1000)
+    FROM quarterdeck.hubs WHERE at > {NOW} - {PRESENT_MS} ORDER BY at DESC LIMIT 1
+"""  # noqa: S608 - constants of ours
 _FETCH = 500
 """Rows that are fetched at once."""
 _HEAD = struct.Struct(">qq")
@@ -25,14 +32,19 @@ _HEAD = struct.Struct(">qq")
 
 
 @contextmanager
-def postgres_tables(url: str, password: str | None = None) -> Iterator[PostgresTables]:
-    """The tables of a database, as they are at one moment. Raises `JournalError`, `UsageError`."""
+def postgres_tables(
+    url: str, password: str | None = None, *, unused: bool = False
+) -> Iterator[PostgresTables]:
+    """The tables of a database, as they are at one moment. Raises `JournalError`, `UsageError`.
+
+    `unused`: no hub may use it meanwhile.
+    """
     address = Address(url, password)
     with explained_errors(address), address.connect() as connection:
         set_up(connection, address)
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            yield PostgresTables(address, connection)
+            yield PostgresTables(address, connection, unused=unused)
 
 
 def _read_large(file: IO[bytes]) -> Iterator[Row]:
@@ -51,10 +63,26 @@ class _Run(msgspec.Struct):
 class PostgresTables:
     """The tables, within a transaction."""
 
-    def __init__(self, address: Address, connection: Connection) -> None:
+    def __init__(self, address: Address, connection: Connection, *, unused: bool) -> None:
         self.name = str(address)
+        self._address = address
+        self._unused = unused
         self._connection = connection
         self._reader = Reader(address, connection)
+
+    def check_unused(self) -> None:
+        """Raises `JournalError` if a hub uses it."""
+        if not self._unused:
+            return
+        with self._address.connect() as connection:  # the transaction does not see new hubs
+            row = connection.execute(_PRESENT.encode()).fetchone()
+        if row is not None:
+            raise JournalError(
+                f"the journal {self.name} is in use by the hub {row[0]}, which announced itself "
+                f"{row[1]} s ago: stop all of its hubs; one that was killed counts as running for "
+                f"{PRESENT_MS // 1000} s",
+                code="busy",
+            )
 
     def epoch(self) -> str:
         """The id of the journal."""

@@ -1,4 +1,4 @@
-"""The journal's file as tables, for `copying`."""
+"""The journal's file as tables, for `transfer`."""
 
 from __future__ import annotations
 
@@ -48,6 +48,9 @@ class SqliteTables:
         self.name = str(path)
         self._connection = connection
         self._reader = Reader(path, connection)
+
+    def check_unused(self) -> None:
+        """Nothing: its lock is held."""
 
     def epoch(self) -> str:
         """The id of the journal."""
