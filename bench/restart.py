@@ -175,7 +175,7 @@ async def fill(home: Path, events: int) -> tuple[str, int, int]:
     journal = await SqliteJournal.open(home / "journal.db")
     hub = Hub(journal, lambda _: None, machines=machines)
     first, lines = 1, said()
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/tmp", machine=NAME)
         hello = Raw(b'"go"')
         create = CreateSession(spec=spec, session=SESSION, prompt=hello, by="bench")

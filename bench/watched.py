@@ -63,7 +63,7 @@ async def _answer() -> None:
     while going_on:
         watch = LoopWatch(held_seconds=HELD_SECONDS, beat_seconds=BEAT_SECONDS)
         async with AsyncExitStack() as watching:
-            await watching.enter_async_context(watch.running())
+            await watching.enter_async_context(watch.run())
             going_on = bool(await lines.readline())
         found = Measured(longest=watch.longest, most_worked=watch.most_worked)
         print(msgspec.json.encode(found).decode(), flush=True)

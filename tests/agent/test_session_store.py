@@ -23,7 +23,7 @@ from quarterdeck.agent.session_store import (
     projects_of,
     restore,
 )
-from quarterdeck.agent.start import restored
+from quarterdeck.agent.start import restore_session
 from quarterdeck.claude.project_names import project_folder_name, project_path
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.links.memory import memory_pair
@@ -222,9 +222,9 @@ async def test_the_newest_session_of_the_store_is_continued(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="no list_sessions"):
         await newest_session(Store(), tmp_path)
     options = Options(cwd=tmp_path, continue_=True)
-    made = await restored(options, store, tmp_path / "projects")
+    made = await restore_session(options, store, tmp_path / "projects")
     assert (made.continue_, made.resume, made.session_mirror) == (False, ONE, True)
-    fresh = await restored(options, InMemorySessionStore(), tmp_path / "projects")
+    fresh = await restore_session(options, InMemorySessionStore(), tmp_path / "projects")
     assert (fresh.continue_, fresh.resume) == (True, None)
 
 

@@ -242,7 +242,7 @@ class TestClient(HubContract):
         ):
             hub, machines = hub_with(journal)
             access = Access(self.folder)
-            await stack.enter_async_context(hub.running())
+            await stack.enter_async_context(hub.run())
             app = make_app(hub, access, pace=PATIENT)
             url = await stack.enter_async_context(serve(app, Listen(port=0)))
             clients: dict[str, Hub] = {}

@@ -31,7 +31,7 @@ async def test_of_two_who_answer_at_once_exactly_one_wins_a_thousand_times(tmp_p
     results: dict[str, list[int]] = {}
     async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
         hub, machines = hub_with(journal)
-        async with hub.running(), serve(make_app(hub, access), Listen(port=0)) as url:
+        async with hub.run(), serve(make_app(hub, access), Listen(port=0)) as url:
             clients = [
                 httpx.AsyncClient(
                     base_url=url,

@@ -81,7 +81,7 @@ async def test_a_socket_that_stops_holds_up_nobody_and_gets_everything_later(
         created = SessionCreated(spec=SessionSpec(directory="/"), by="ada")
         await journal.append("mine", [created])
         hub = Hub(journal, lambda token: None)
-        async with hub.running(), serve(make_app(hub, access, pace=PATIENT), Listen(port=0)) as url:
+        async with hub.run(), serve(make_app(hub, access, pace=PATIENT), Listen(port=0)) as url:
             address = f"ws{url.removeprefix('http')}/api/stream"
             token = access.make_token("ada", Role.VIEWER)
             headers = {"authorization": f"Bearer {token}"}

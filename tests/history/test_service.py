@@ -54,7 +54,7 @@ async def house(folder: Path) -> AsyncIterator[House]:
     async with await SqliteJournal.open(folder / "journal.db") as journal:
         hub = Hub(journal, lambda _: None)
         past = await HistoryService.open(hub, journal, folder / "search.db", config_dir=folder)
-        async with hub.running(), past.running():
+        async with hub.run(), past.run():
             yield House(journal, past)
 
 

@@ -27,7 +27,7 @@ def journal() -> MemoryJournal:
 async def deck(journal: MemoryJournal) -> AsyncIterator[tuple[Hub, TestMachines]]:
     """A hub with its journal in memory, and machines that the test plays itself."""
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         yield hub, machines
 
 

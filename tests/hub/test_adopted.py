@@ -67,7 +67,7 @@ async def end(hub: Hub, session: str) -> None:
 async def test_a_cli_that_dialled_goes_on_where_its_machine_has_a_runner() -> None:
     hub = Hub(MemoryJournal(), lambda token: token, cli_secret=b"x" * 32)
     places = {"near": "127.0.0.1", "far": "10.0.0.7", "lost": "10.0.0.8", "odd": "a socket"}
-    async with hub.running(), machine(hub, "workshop", "10.0.0.7"):
+    async with hub.run(), machine(hub, "workshop", "10.0.0.7"):
         for name, address in places.items():
             await hub._adopt(name, False, address)
             await end(hub, name)

@@ -73,7 +73,7 @@ class TestHub(HubContract):
     async def bench(self) -> AsyncIterator[HubBench]:
         async with await SqliteJournal.open(self.path) as journal:
             hub, machines = hub_with(journal)
-            async with hub.running():
+            async with hub.run():
                 yield HubAndMachines(hub, machines)
 
 

@@ -73,7 +73,7 @@ def journal() -> FullJournal:
 @pytest.fixture
 async def deck(journal: FullJournal) -> AsyncIterator[tuple[Hub, TestMachines]]:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         yield hub, machines
 
 
@@ -220,18 +220,18 @@ async def test_a_run_that_its_machine_may_not_have_heard_of_is_asked_for_again(
     journal: FullJournal,
 ) -> None:
     first, machines = hub_with(journal)
-    async with first.running():
+    async with first.run():
         await first.submit(CREATE)
     (unheard,) = machines.runs
     second, machines = hub_with(journal)
-    async with second.running():
+    async with second.run():
         (run,) = machines.runs
         assert run.run == unheard.run
         assert len(machines.started) == 1
         await run.greet()
         assert await run.take_prompt() == P1
     third, machines = hub_with(journal)
-    async with third.running():
+    async with third.run():
         assert machines.started == []  # it runs: it is not asked for a third time
 
 
@@ -256,7 +256,7 @@ async def test_a_stale_card_is_answered_once_however_often_the_session_ends(
 async def test_a_session_on_a_machine_that_nobody_knows_has_ended_and_says_why() -> None:
     journal = MemoryJournal()
     hub = Hub(journal, lambda token: None)
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/work", machine="nowhere")
         with pytest.raises(NotFound):
             await hub.submit(CreateSession(spec=spec, session="mine", by="ada"))
@@ -298,13 +298,13 @@ async def test_a_run_that_was_lost_before_it_had_started_is_found_when_it_starts
     journal: FullJournal,
 ) -> None:
     first, machines = hub_with(journal)
-    async with first.running():
+    async with first.run():
         await first.submit(CREATE)
         (run,) = machines.runs
         await run.owner.run_lost(run.run, CodedText(code=TextCode.MACHINE_LOST))
         assert (await first.session("mine")).state is SessionState.DISCONNECTED
     second, machines = hub_with(journal)
-    async with second.running():
+    async with second.run():
         await machines.runs[0].greet()
         assert await machines.runs[0].take_prompt() == P1
         assert (await second.session("mine")).state is SessionState.WORKING

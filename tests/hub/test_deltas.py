@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quarterdeck.hub.deltas import DeltaReader
-from quarterdeck.protocol.views import Deltas, merged
+from quarterdeck.protocol.views import Deltas, merge_deltas
 from quarterdeck.wire import codec
 from quarterdeck.wire.messages import StreamEvent
 
@@ -69,6 +69,6 @@ def test_neighbours_of_one_block_become_one_piece() -> None:
         return Deltas(session="s1", message="m", text=text, block=block, thinking=thinking)
 
     pieces = [said("a"), said("b"), said("c", 1), said("d"), said("e", thinking=True)]
-    assert merged(pieces) == [said("ab"), said("c", 1), said("d"), said("e", thinking=True)]
-    assert merged([said("a"), said("b"), said("c")]) == [said("abc")]
-    assert merged([]) == []
+    assert merge_deltas(pieces) == [said("ab"), said("c", 1), said("d"), said("e", thinking=True)]
+    assert merge_deltas([said("a"), said("b"), said("c")]) == [said("abc")]
+    assert merge_deltas([]) == []

@@ -19,7 +19,7 @@ from quarterdeck.hub.fleet import PeerAway
 from quarterdeck.hub.hub import ORPHANS
 from quarterdeck.hub.runners import MOVED
 from quarterdeck.hub.shell import record
-from quarterdeck.journal.leases import holding
+from quarterdeck.journal.leases import hold_lease
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -390,7 +390,7 @@ async def test_sessions_without_a_hub_are_looked_after_by_one_until_their_runner
         taken = await b.journal.take_lease(ORPHANS, "b", 60)
         assert taken is not None
         async with anyio.create_task_group() as tasks:
-            with holding(taken):
+            with hold_lease(taken):
                 tasks.start_soon(b.hub.keep_orphans)
             with anyio.fail_after(SECONDS):
                 while await b.hub.asks():  # noqa: ASYNC110 - the other hub's clock
@@ -461,7 +461,7 @@ async def test_a_cli_at_the_root_is_known_again_at_another_hub() -> None:
                 (b"x-last-request-id", last.encode()),
             ]
             scope = {"type": "websocket", "path": "/", "headers": headers, "client": ("::1", 1)}
-            return str((await b.hub.inbound._placed(scope))["path"])
+            return str((await b.hub.inbound._place(scope))["path"])
 
         token = b.hub.inbound.tokens.token("/")
         assert await comes("u-rooted", "wrong") == "/"

@@ -350,7 +350,7 @@ async def test_lines_that_come_again_are_the_same_lines(deck: tuple[Hub, TestMac
 
 async def test_a_restarted_hub_goes_on_where_the_journal_ends(journal: MemoryJournal) -> None:
     first, machines = hub_with(journal)
-    async with first.running():
+    async with first.run():
         session = await create(first)
         (run,) = machines.runs
         await run.greet()
@@ -363,7 +363,7 @@ async def test_a_restarted_hub_goes_on_where_the_journal_ends(journal: MemoryJou
         await first.submit(commands.SendPrompt(session=session, prompt=P2, content=text("next")))
     # A new hub, and a runner that has gone on without one.
     second, later = hub_with(journal)
-    async with second.running():
+    async with second.run():
         (again,) = later.runs
         assert again.run == run.run
         assert again.written == run.written
@@ -533,7 +533,7 @@ async def test_a_line_that_is_no_clean_json_is_kept_and_understood(
     journal: MemoryJournal,
 ) -> None:
     first, machines = hub_with(journal)
-    async with first.running():
+    async with first.run():
         session = await create(first)
         (run,) = machines.runs
         await run.greet()
@@ -542,7 +542,7 @@ async def test_a_line_that_is_no_clean_json_is_kept_and_understood(
         await run.say(odd, b"Warning: not JSON\n")
         assert len(await first.asks()) == 1
     second, _ = hub_with(journal)
-    async with second.running():
+    async with second.run():
         (card,) = await second.asks()
         await second.submit(
             commands.AnswerAsk(ask=card.opened.ask, answer=commands.DenyAnswer(), by="ada")

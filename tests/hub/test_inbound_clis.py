@@ -74,7 +74,7 @@ async def test_a_cli_at_the_root_is_adopted_and_steered_like_any_other(
     version: str, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
 ) -> None:
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         url = f"ws://127.0.0.1:{port}/"
         cli = dialling(clis[version], model, tmp_path, url, cli_token(SECRET, "/"))
         async with cli as process:
@@ -100,7 +100,7 @@ async def test_a_cli_that_posts_what_it_says_is_adopted_too(
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
     mine = new_id()
     place, named = (f"/v1/ws/{mine}", mine) if own_path else ("/", "/")
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         hybrid = {"CLAUDE_CODE_POST_FOR_SESSION_INGRESS_V2": "1"}
         token = cli_token(SECRET, named)
         url = f"ws://127.0.0.1:{port}{place}"
@@ -122,7 +122,7 @@ async def test_the_next_hub_finds_a_cli_with_its_question_still_open(
     script = play(ToolUse("Bash", {"command": "touch made.txt"}), Text("done"))
     first = Hub(journal, lambda token: None, cli_secret=SECRET)
     async with AsyncExitStack() as stack:
-        async with first.running(), serve_endpoint(first.inbound) as port:
+        async with first.run(), serve_endpoint(first.inbound) as port:
             url = f"ws://127.0.0.1:{port}/v1/ws/{session}"
             cli = dialling(clis[version], model, tmp_path, url, cli_token(SECRET, session))
             await stack.enter_async_context(cli)
@@ -131,7 +131,7 @@ async def test_the_next_hub_finds_a_cli_with_its_question_still_open(
             await first.submit(SendPrompt(session=session, prompt="p", content=content))
             await until(first, session, lambda view: bool(view.asks))
         second = Hub(journal, lambda token: None, cli_secret=SECRET)
-        async with second.running(), serve_endpoint(second.inbound, port=port):
+        async with second.run(), serve_endpoint(second.inbound, port=port):
             view = await until(second, session, lambda view: bool(view.asks))
             (card,) = view.asks.values()
             await second.submit(AnswerAsk(ask=card.opened.ask, answer=AllowAnswer(), by="ada"))
@@ -146,7 +146,7 @@ async def test_an_ended_session_goes_on_with_a_cli_that_dials_its_path_again(
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
     session = new_id()
     token = cli_token(SECRET, session)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         url = f"ws://127.0.0.1:{port}/v1/ws/{session}"
         async with dialling(clis[version], model, tmp_path, url, token) as process:
             await adopted(hub)
@@ -175,7 +175,7 @@ async def test_a_wrong_token_opens_nothing(
     clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
 ) -> None:
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         other = cli_token(SECRET, new_id())
         url = f"ws://127.0.0.1:{port}/v1/ws/{new_id()}"
         async with dialling(clis["2.1.120"], model, tmp_path, url, other) as process:
@@ -189,7 +189,7 @@ async def test_one_that_was_sent_away_does_not_take_the_place_of_the_next() -> N
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
     session = new_id()
     token = {"Authorization": f"Bearer {cli_token(SECRET, session)}"}
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         url = f"ws://127.0.0.1:{port}/v1/ws/{session}"
         async with connect(url, additional_headers=token) as first:
             await first.send('{"type":"system","subtype":"status","uuid":"last-words"}\n')

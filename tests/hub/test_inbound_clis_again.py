@@ -117,7 +117,7 @@ async def test_clis_at_the_root_keep_their_own_sessions_over_restarts_of_the_hub
     names = tuple(kinds)
     async with AsyncExitStack() as stack:
         hub = new_hub(journal)
-        async with hub.running(), serve_endpoint(hub.inbound) as port:
+        async with hub.run(), serve_endpoint(hub.inbound) as port:
             url = f"ws://127.0.0.1:{port}/"
             for name in names:
                 folder = tmp_path / name
@@ -129,7 +129,7 @@ async def test_clis_at_the_root_keep_their_own_sessions_over_restarts_of_the_hub
             sessions = await sessions_of(hub, len(names))
         for restart in (1, 2):
             hub = new_hub(journal)
-            async with hub.running(), serve_endpoint(hub.inbound, port=port):
+            async with hub.run(), serve_endpoint(hub.inbound, port=port):
                 for session in sessions:
                     await until(hub, session, lambda view: view.state is SessionState.IDLE)
                 for name, session in zip(names, sessions, strict=True):
@@ -162,7 +162,7 @@ async def test_a_real_cli_that_is_gone_after_a_restart_of_the_hub_ends_its_sessi
     """R4. The hub and the CLI end, and only the hub comes back."""
     journal = MemoryJournal()
     hub = new_hub(journal)
-    async with AsyncExitStack() as stack, hub.running(), serve_endpoint(hub.inbound) as port:
+    async with AsyncExitStack() as stack, hub.run(), serve_endpoint(hub.inbound) as port:
         cli = real_cli(extra_clis[version], model, tmp_path / "a", f"ws://127.0.0.1:{port}/")
         await stack.enter_async_context(cli)
         (session,) = await sessions_of(hub, 1)
@@ -170,7 +170,7 @@ async def test_a_real_cli_that_is_gone_after_a_restart_of_the_hub_ends_its_sessi
         await until(hub, session, has_turns(1))
     monkeypatch.setattr(inbound_clis, "RETURN_SECONDS", 1.5)
     hub = new_hub(journal)
-    async with hub.running():
+    async with hub.run():
         await until(hub, session, lambda view: view.state is SessionState.DISCONNECTED)
         await hub.submit(SendPrompt(session=session, prompt="p", content=Raw(b'"go on"')))
         view = await until(hub, session, lambda view: view.run is None)
@@ -188,7 +188,7 @@ async def test_an_interrupt_ends_a_turn_whose_end_was_lost_while_the_hub_was_awa
     journal = MemoryJournal()
     hub = new_hub(journal)
     async with AsyncExitStack() as stack:
-        async with hub.running(), serve_endpoint(hub.inbound) as port:
+        async with hub.run(), serve_endpoint(hub.inbound) as port:
             url = f"ws://127.0.0.1:{port}/"
             cli = real_cli(extra_clis["2.1.92"], model, tmp_path / "a", url)
             await stack.enter_async_context(cli)
@@ -212,7 +212,7 @@ async def test_an_interrupt_ends_a_turn_whose_end_was_lost_while_the_hub_was_awa
         with anyio.fail_after(SECONDS):
             await condition(has_gone_on_alone)
         hub = new_hub(journal)
-        async with hub.running(), serve_endpoint(hub.inbound, port=port):
+        async with hub.run(), serve_endpoint(hub.inbound, port=port):
             view = await until(hub, session, lambda view: view.link_lost is None)
             assert view.state is SessionState.WORKING
             await prompt(hub, session, "after the gap")
@@ -227,7 +227,7 @@ async def test_an_interrupt_ends_a_turn_whose_end_was_lost_while_the_hub_was_awa
                 (False, "completed"),
             ]
         again = new_hub(journal)
-        async with again.running():
+        async with again.run():
             run = again._sessions[session].run
             assert run is not None
             assert not run.busy
@@ -261,7 +261,7 @@ def message(uuid: str) -> str:
 async def one_that_dialled(hub: Hub) -> str:
     """A session whose CLI has connected to `/`, with a hub that is no more."""
     async with (
-        hub.running(),
+        hub.run(),
         serve_endpoint(hub.inbound) as port,
         dial(port, cli_token(SECRET, "/")) as cli,
     ):
@@ -273,7 +273,7 @@ async def one_that_dialled(hub: Hub) -> str:
 
 async def test_a_cli_at_the_root_is_told_its_own_token_first_and_nobody_reads_it() -> None:
     hub = new_hub(MemoryJournal())
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         async with dial(port, cli_token(SECRET, "/")) as cli:
             (session,) = await sessions_of(hub, 1)
             first = json.loads(str(await cli.recv()).splitlines()[0])
@@ -293,7 +293,7 @@ async def test_a_cli_at_the_root_is_told_its_own_token_first_and_nobody_reads_it
 async def test_tokens_from_before_they_had_the_form_of_the_others_are_still_accepted() -> None:
     hub = new_hub(MemoryJournal())
     older = cli_token(SECRET, "/").rpartition("_")[2]
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         async with dial(port, older):
             (session,) = await sessions_of(hub, 1)
         own = cli_token(SECRET, session).rpartition("_")[2]
@@ -316,7 +316,7 @@ def test_a_token_that_an_agent_prints_is_masked() -> None:
 async def test_the_token_of_the_root_opens_no_session_with_a_path_of_its_own() -> None:
     hub = new_hub(MemoryJournal())
     victim = new_id()
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         own = cli_token(SECRET, victim)
         async with dial(port, own, path=f"/v1/ws/{victim}") as cli:
             await until(hub, victim, lambda view: view.run is not None)
@@ -345,7 +345,7 @@ async def test_a_cli_without_a_token_of_its_own_gets_the_session_that_heard_it()
     first = new_hub(journal)
     root = cli_token(SECRET, "/")
     names = ("a", "b", "c")
-    async with first.running(), serve_endpoint(first.inbound) as port:
+    async with first.run(), serve_endpoint(first.inbound) as port:
         for name in names:
             async with dial(port, root) as cli:
                 *_, session = await sessions_of(first, names.index(name) + 1)
@@ -353,7 +353,7 @@ async def test_a_cli_without_a_token_of_its_own_gets_the_session_that_heard_it()
                 await until(first, session, lambda view: view.said == 2)
         sessions = await sessions_of(first, 3)
     hub = new_hub(journal)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         for name, session in reversed(list(zip(names, sessions, strict=True))):
             async with dial(port, root, f"{name}-2") as cli:
                 await cli.send(message(f"{name}-3"))
@@ -373,7 +373,7 @@ async def test_a_session_whose_cli_does_not_come_back_ends_and_keeps_what_is_que
     session = await one_that_dialled(first)
     monkeypatch.setattr(inbound_clis, "RETURN_SECONDS", 1.5)
     hub = new_hub(journal)
-    async with hub.running():
+    async with hub.run():
         view = await until(hub, session, lambda view: view.state is SessionState.DISCONNECTED)
         await hub.submit(SendPrompt(session=session, prompt="p", content=Raw(b'"go on"')))
         view = await until(hub, session, lambda view: view.run is None)
@@ -396,7 +396,7 @@ async def test_a_session_whose_cli_is_away_is_stopped_at_once_and_deleted(
     first = new_hub(journal)
     session = await one_that_dialled(first)
     hub = new_hub(journal)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         await until(hub, session, lambda view: view.state is SessionState.DISCONNECTED)
         with anyio.fail_after(SECONDS):
             await hub.submit(StopSession(session=session))

@@ -37,7 +37,7 @@ async def test_a_connection_that_is_closed_at_once_makes_no_session(
 ) -> None:
     monkeypatch.setattr(inbound_clis, "PROBE_SECONDS", SECONDS)
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         for _ in range(3):
             async with connect(f"ws://127.0.0.1:{port}/", additional_headers=TOKEN):
                 pass
@@ -57,7 +57,7 @@ async def test_one_that_stays_and_says_nothing_is_asked_as_a_cli_is(
 ) -> None:
     monkeypatch.setattr(inbound_clis, "PROBE_SECONDS", 0.01)
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         async with connect(f"ws://127.0.0.1:{port}/", additional_headers=TOKEN) as cli:
             kinds = [json.loads(await cli.recv())["type"] for _ in range(2)]
             assert kinds == ["update_environment_variables", "control_request"]
@@ -68,7 +68,7 @@ async def test_one_for_which_there_is_no_room_is_closed(monkeypatch: pytest.Monk
     monkeypatch.setattr(inbound_clis, "PROBE_SECONDS", 0.01)
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
     monkeypatch.setattr(hub.inbound, "_may_begin", lambda: False)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         async with connect(f"ws://127.0.0.1:{port}/", additional_headers=TOKEN) as cli:
             with anyio.fail_after(SECONDS), pytest.raises(ConnectionClosed):
                 await cli.recv()

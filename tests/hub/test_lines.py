@@ -85,7 +85,7 @@ async def working(hub: Hub, machines: TestMachines) -> TestRun:
 async def test_an_odd_line_is_kept_and_stops_nothing_before_or_after_a_restart(odd: bytes) -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         run = await working(hub, machines)
         await run.say(odd)
         before = await hub.asks()
@@ -96,7 +96,7 @@ async def test_an_odd_line_is_kept_and_stops_nothing_before_or_after_a_restart(o
     ]
     assert said[-1] == odd.rstrip(b"\n").decode("utf-8", "replace")
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         assert await hub.asks() == before
         for card in before:
             tool = card.opened.ask_kind is AskKind.TOOL
@@ -109,7 +109,7 @@ async def test_an_odd_line_is_kept_and_stops_nothing_before_or_after_a_restart(o
 async def test_a_message_that_a_numbered_cli_said_twice_is_kept_twice_and_meant_once() -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         run = await working(hub, machines)
         await run.say(lines.result("r1"), lines.result("r1"), lines.delta("x", "d"))
         await run.say(lines.delta("x", "d"))
@@ -122,10 +122,10 @@ async def test_a_message_that_a_numbered_cli_said_twice_is_kept_twice_and_meant_
 async def test_what_the_cli_decides_by_itself_is_audited_although_the_hub_was_restarted() -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await (await working(hub, machines)).say(hook(file_path="/a.py"))
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         block = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
         message = {"role": "user", "content": [block]}
         await machines.runs[0].say(

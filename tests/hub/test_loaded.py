@@ -43,7 +43,7 @@ async def deck(
     """A hub whose clock ticks fast."""
     monkeypatch.setattr(hub_module, "CLOCK_SECONDS", 0.01)
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         yield hub, machines
 
 
@@ -152,7 +152,7 @@ async def test_what_a_run_needs_memory_for_keeps_it_there(
 ) -> None:
     monkeypatch.setattr(hub_module, "CLOCK_SECONDS", 3600.0)
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         run = await create(hub, machines, "mine")
         session = hub._sessions["mine"]
         await run.say(lines.result("r1"))

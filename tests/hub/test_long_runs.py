@@ -43,7 +43,7 @@ class SlowJournal(MemoryJournal):
 async def first_hub(journal: SlowJournal) -> None:
     """A session in a turn, with an open question."""
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/work")
         create = CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"'), by="ada")
         await hub.submit(create)
@@ -63,7 +63,7 @@ async def test_the_hub_serves_while_a_long_run_is_restored(
     journal.may_read = anyio.Event()
     hub, machines = hub_with(journal)
     with anyio.fail_after(SECONDS):
-        async with hub.running():
+        async with hub.run():
             assert (await hub.session("mine")).state is SessionState.WAITING
             (card,) = await hub.asks()
             (run,) = machines.runs
@@ -99,7 +99,7 @@ async def test_a_long_run_is_restored_although_nobody_needs_it(
     await first_hub(journal)
     hub, machines = hub_with(journal)
     with anyio.fail_after(SECONDS):
-        async with hub.running():
+        async with hub.run():
             await until(lambda: hub._sessions["mine"].run is not None)
             await say_and_prompt(hub, machines)
 

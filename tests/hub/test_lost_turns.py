@@ -17,7 +17,7 @@ def doubted() -> LostTurn:
 def test_an_answered_interrupt_and_then_nothing_means_that_the_turn_is_over() -> None:
     turn = doubted()
     assert not turn.is_over(10**9)
-    turn.interrupted(1000)
+    turn.note_interrupt(1000)
     assert not turn.is_over(1000 + SETTLE_MS - 1)
     assert turn.is_over(1000 + SETTLE_MS)
 
@@ -32,7 +32,7 @@ def test_an_answered_interrupt_and_then_nothing_means_that_the_turn_is_over() ->
 )
 def test_what_an_idle_cli_says_too_is_no_sign_of_a_turn(line: bytes) -> None:
     turn = doubted()
-    turn.interrupted(0)
+    turn.note_interrupt(0)
     turn.receive(codec.from_cli(line))
     assert turn.is_over(SETTLE_MS)
 
@@ -48,7 +48,7 @@ def test_what_an_idle_cli_says_too_is_no_sign_of_a_turn(line: bytes) -> None:
 )
 def test_what_belongs_to_a_turn_ends_the_doubt(line: bytes) -> None:
     turn = doubted()
-    turn.interrupted(0)
+    turn.note_interrupt(0)
     turn.receive(codec.from_cli(line))
     assert not turn.is_over(10**9)
 
@@ -56,18 +56,18 @@ def test_what_belongs_to_a_turn_ends_the_doubt(line: bytes) -> None:
 def test_an_interrupt_proves_nothing_where_nothing_was_lost() -> None:
     turn = LostTurn()
     turn.link_resumed(lost=False, busy=True)
-    turn.interrupted(0)
+    turn.note_interrupt(0)
     assert not turn.is_over(10**9)
     idle = LostTurn()
     idle.link_resumed(lost=True, busy=False)
-    idle.interrupted(0)
+    idle.note_interrupt(0)
     assert not idle.is_over(10**9)
 
 
 def test_a_doubt_outlives_another_reconnect() -> None:
     turn = doubted()
-    turn.interrupted(0)
+    turn.note_interrupt(0)
     turn.link_resumed(lost=False, busy=True)
     assert not turn.is_over(10**9)  # the interrupt may have been lost with the link
-    turn.interrupted(0)
+    turn.note_interrupt(0)
     assert turn.is_over(SETTLE_MS)

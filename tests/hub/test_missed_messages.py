@@ -105,7 +105,7 @@ async def test_a_hub_that_dies_while_it_recalls_goes_on_where_it_was(
     journal: MemoryJournal,
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         session = await create(hub)
         (run,) = machines.runs
         await run.greet()
@@ -113,7 +113,7 @@ async def test_a_hub_that_dies_while_it_recalls_goes_on_where_it_was(
         await run.owner.run_ended(run.run, KILLED)
         await transcript(run, lines.assistant("one", "a1"), last=False)
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         (run,) = machines.runs
         await transcript(run, lines.assistant("stray", "x"))  # asked for by nobody here
         await run.owner.run_ended(run.run, KILLED)

@@ -21,7 +21,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.moves import Moves
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import CreateSession, MoveSession
 from quarterdeck.protocol.events import (
     AskWithdrawn,
@@ -132,7 +132,7 @@ class World:
         refused, line = await self._disk.do(given)
         if self.refusal is not None:
             refused, line = True, msgspec.json.encode(self.refusal)
-        self._requests.replied(name, Reply(request=header.request, refused=refused), [line])
+        self._requests.take_reply(name, Reply(request=header.request, refused=refused), [line])
 
     async def begin(self, **more: object) -> TestRun:
         """A session on `one`, in a turn."""
@@ -162,7 +162,7 @@ class World:
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     hub, machines = hub_with(MemoryJournal())
-    async with hub.running():
+    async with hub.run():
         yield World(hub, machines, tmp_path)
 
 
@@ -299,7 +299,7 @@ async def test_what_the_machine_had_is_kept_and_the_session_says_so(world: World
     os.utime(file, (1, 1))
     world.connected.discard("one")
     await world.move()
-    notes = [worded(each).text for each in await world.events() if isinstance(each, Noted)]
+    notes = [with_texts(each).text for each in await world.events() if isinstance(each, Noted)]
     assert "had 1 messages that the journal does not have" in notes[1]
 
 
@@ -423,7 +423,7 @@ async def dying(folder: Path) -> AsyncIterator[tuple[Side, Side, Machine, str]]:
             )
             await box.journalled(a, "s", 3)
         with anyio.fail_after(SECONDS):
-            await until(lambda: not a.hub.runners.connected("box"))
+            await until(lambda: not a.hub.runners.is_connected("box"))
         await far.dial(b)
         yield a, b, far, start.run
 

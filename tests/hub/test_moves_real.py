@@ -24,7 +24,7 @@ from quarterdeck.history.story import Answer, StoryFold
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.links.websocket.accept import serve_endpoint
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import CreateSession, MoveSession, SendPrompt
 from quarterdeck.protocol.events import Noted, RunEnded, Said
 from quarterdeck.protocol.session_view import SessionView
@@ -89,7 +89,7 @@ async def serving(folder: Path, names: tuple[str, ...]) -> AsyncIterator[tuple[H
     """A hub that knows the tokens of these machines, which are their names."""
     async with await SqliteJournal.open(folder / "journal.db") as journal:
         hub = Hub(journal, lambda token: token if token in names else None)
-        async with hub.running(), serve_endpoint(hub.runners, port=0) as port:
+        async with hub.run(), serve_endpoint(hub.runners, port=0) as port:
             yield hub, f"ws://127.0.0.1:{port}"
 
 
@@ -175,7 +175,7 @@ async def test_a_session_goes_on_on_another_machine_when_its_own_one_dies(
             os.kill(view.pid, signal.SIGKILL)
             with anyio.fail_after(SECONDS):
                 await until(lambda: not is_running(one.pid))
-                await until(lambda: not hub.runners.connected("one"))
+                await until(lambda: not hub.runners.is_connected("one"))
             lost = view.run
             await hub.submit(move)
             view = await turn(session, 2, "the second answer")
@@ -202,7 +202,7 @@ async def test_a_session_goes_on_on_another_machine_when_its_own_one_dies(
             assert one.runs == [lost]
             await one.start(url, tmp_path / "one.token", processes)
             with anyio.fail_after(SECONDS):
-                await until(lambda: hub.runners.connected("one"))
+                await until(lambda: hub.runners.is_connected("one"))
                 await until(lambda: one.runs == [])
             view = await turn(session, 3, "the third answer")
             assert view.machine == "two"
@@ -214,7 +214,7 @@ async def test_a_session_goes_on_on_another_machine_when_its_own_one_dies(
             texts = await shown(hub, session)
             for text in ("the first answer", "the second answer", "the third answer"):
                 assert texts.count(text) == 1, "the mirror is not shown"
-            notes = [worded(each).text for each in events if isinstance(each, Noted)]
+            notes = [with_texts(each).text for each in events if isinstance(each, Noted)]
             assert any("'two'" in text for text in notes)
         finally:
             with anyio.CancelScope(shield=True):

@@ -85,7 +85,7 @@ async def test_the_newest_conversation_is_looked_for_on_the_sessions_own_machine
         assert machine == "far"
         assert isinstance(header, MachineRequest)
         found = see_cli_sessions(msgspec.json.decode(asked[0], type=SeeCliSessions))
-        far.replied(machine, Reply(request=header.request), [msgspec.json.encode(found)])
+        far.take_reply(machine, Reply(request=header.request), [msgspec.json.encode(found)])
 
     monkeypatch.setattr(far, "_send", tell)
     spec = SessionSpec(directory=str(work), machine="far", env={"HOME": str(there)})

@@ -183,11 +183,11 @@ async def test_a_session_with_the_right_to_is_prompted_without_an_alarm(
 @pytest.mark.anyio
 async def test_a_restarted_hub_does_not_tell_of_a_prompt_again(journal: MemoryJournal) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         session, run = await started(hub, machines)
         await run.say(lines.init(), echo("u1", origin()))
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await hub.session(session)
         again = machines.runs[-1]
         again.said = run.said

@@ -130,14 +130,14 @@ async def test_a_session_that_is_killed_twice_asks_for_what_was_written_after_bo
 
 async def test_a_hub_that_starts_does_not_journal_it_again(journal: MemoryJournal) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         session, cut = await begin(hub, machines)
         await cut.end("It was killed.")
         run = await resume(hub, machines, session)
         await turn(hub, session, run, P2)
         await run.owner.run_earlier(run.run, told("c1"))
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         (run,) = machines.runs
         await run.owner.run_started(run.run, 42, "2.1.325", "/work")
         run.read()

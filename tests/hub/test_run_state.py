@@ -43,7 +43,7 @@ from quarterdeck.hub.run import Run
 from quarterdeck.hub.run_state import LineReport
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.shell import handle, record
-from quarterdeck.hub.snapshots import restored as restore_snapshot
+from quarterdeck.hub.snapshots import restore_state as restore_snapshot
 from quarterdeck.hub.snapshots import snapshot
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.memory import MemoryJournal
@@ -177,7 +177,7 @@ class World:
         restored = Run(SESSION, live.run, view.spec, view.holds)
         for each in stored:
             restored.restore_event(each.event, each.at)
-        restored.restored(view.holds)
+        restored.finish_restore(view.holds)
         without = TRANSIENT | (BY_PIECES if self.pieces else set())
         assert plain(restored.state, without) == plain(live.state, without)
         before = max(self.taken, default=0)
@@ -205,7 +205,7 @@ class World:
         again = Run(SESSION, live.run, view.spec, view.holds, state=found[0])
         for each in await self.journal.read(SESSION, after=seq, limit=5000):
             again.restore_event(each.event, each.at)
-        again.restored(view.holds)
+        again.finish_restore(view.holds)
         without = TRANSIENT | (BY_PIECES if self.pieces else set())
         assert plain(again.state, without) == plain(live.state, without)
         assert again.spec == live.spec
@@ -495,7 +495,7 @@ async def play(script: list[tuple[str, int]], *, inbound: bool, version: str) ->
     world = World(inbound=inbound, version=version)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(hub_module, "CLOCK_SECONDS", 3600.0)  # time passes when the script says so
-        async with world.hub.running():
+        async with world.hub.run():
             await world.begin()
             for name, number in [*GREETED, *script]:
                 world.time += 0.25

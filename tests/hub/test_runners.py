@@ -39,7 +39,7 @@ async def answer(url: str, said: bytes, token: str = "for-box") -> bytes:
 
 async def test_a_token_is_for_one_machine_and_for_no_other() -> None:
     hub = Hub(MemoryJournal(), TOKENS.get)
-    async with hub.running(), serve_endpoint(hub.runners) as port:
+    async with hub.run(), serve_endpoint(hub.runners) as port:
         url = f"ws://127.0.0.1:{port}/runner"
         header, _ = read_hub_frame(await answer(url, hello("box")))
         assert isinstance(header, Welcome)
@@ -62,7 +62,7 @@ async def test_what_a_runner_closes_is_denied_to_agents_on_its_machine_alone() -
         closed=("/srv/runner",),
         worktrees="/srv/runner/worktrees",
     )
-    async with hub.running(), serve_endpoint(hub.runners) as port:
+    async with hub.run(), serve_endpoint(hub.runners) as port:
         await answer(f"ws://127.0.0.1:{port}/runner", frame(said))
 
     def verdict(command: str, machine: str | None) -> Behavior:
@@ -78,7 +78,7 @@ async def test_what_a_runner_closes_is_denied_to_agents_on_its_machine_alone() -
 
 async def test_garbage_and_strangers_are_turned_away() -> None:
     hub = Hub(MemoryJournal(), TOKENS.get)
-    async with hub.running(), serve_endpoint(hub.runners) as port:
+    async with hub.run(), serve_endpoint(hub.runners) as port:
         url = f"ws://127.0.0.1:{port}/runner"
         for said in (b"\xff\xfe", b"{}", b'{"t":"vitals","runs":1,"memory_available":1,"load":0}'):
             with pytest.raises(ConnectionClosed):

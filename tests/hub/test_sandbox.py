@@ -111,7 +111,7 @@ async def test_connections_are_journalled_once_in_order_and_acknowledged(
     assert (await hub.session(session)).said == 2
     again = Hub(journal, lambda token: None, machines=machines)
     machines.hub = again
-    async with again.running():
+    async with again.run():
         await machines.runs[-1].owner.run_connected(run.run, refused)
         assert len(await again.audit(session=session)) == 2
 
@@ -147,7 +147,7 @@ async def test_a_session_without_a_wish_has_the_configured_mode(
 
 async def test_a_runner_gets_the_request_beside_a_spec_that_an_older_one_understands() -> None:
     hub, machine = Hub(MemoryJournal(), lambda token: "local"), Socket()
-    async with hub.running(), machine.on(hub.runners, "/runner"):
+    async with hub.run(), machine.on(hub.runners, "/runner"):
         machine.say(replace(HELLO, can=(SANDBOX,)))
         assert isinstance(await machine.hear(), Welcome)
         await create(hub, replace(SPEC, sandbox="strict", add_dirs=("/more",)))
@@ -161,7 +161,7 @@ async def test_a_runner_gets_the_request_beside_a_spec_that_an_older_one_underst
 
 async def test_an_older_runner_runs_without_a_sandbox_and_the_session_says_so() -> None:
     hub, machine, run = Hub(MemoryJournal(), lambda token: "local"), Socket(), Socket()
-    async with hub.running(), machine.on(hub.runners, "/runner"):
+    async with hub.run(), machine.on(hub.runners, "/runner"):
         machine.say(HELLO)
         assert isinstance(await machine.hear(), Welcome)
         session = await create(hub)
@@ -177,7 +177,7 @@ async def test_an_older_runner_runs_without_a_sandbox_and_the_session_says_so() 
 
 async def test_a_strict_session_does_not_start_on_an_older_runner() -> None:
     hub, machine = Hub(MemoryJournal(), lambda token: "local"), Socket()
-    async with hub.running(), machine.on(hub.runners, "/runner"):
+    async with hub.run(), machine.on(hub.runners, "/runner"):
         machine.say(HELLO)
         assert isinstance(await machine.hear(), Welcome)
         with pytest.raises(LaunchError, match="update Quarterdeck there"):
@@ -189,7 +189,7 @@ async def test_a_strict_session_does_not_start_on_an_older_runner() -> None:
 
 async def test_a_strict_session_that_waits_ends_when_an_older_runner_comes() -> None:
     hub, machine = Hub(MemoryJournal(), lambda token: "local"), Socket()
-    async with hub.running():
+    async with hub.run():
         session = await create(hub, replace(SPEC, sandbox="strict"))
         async with machine.on(hub.runners, "/runner"):
             machine.say(HELLO)

@@ -70,7 +70,7 @@ def _take_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
         turn(watch, message, at)
 
     monkeypatch.setattr(watchdog.Watch, "receive", receive)
-    monkeypatch.setattr(StatusTracker, "_unchanged", lambda *_, **__: False)
+    monkeypatch.setattr(StatusTracker, "_is_unchanged", lambda *_, **__: False)
 
 
 def test_every_message_does_the_same_on_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:

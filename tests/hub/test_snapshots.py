@@ -21,7 +21,7 @@ from quarterdeck.hub.lines import read_line
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.run_state import RunState
 from quarterdeck.hub.session_process import ProcessEvents
-from quarterdeck.hub.snapshots import SnapshotPace, is_current, restored, snapshot
+from quarterdeck.hub.snapshots import SnapshotPace, is_current, restore_state, snapshot
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import (
     AllowAnswer,
@@ -101,7 +101,7 @@ async def test_a_hub_that_starts_reads_only_what_came_after_the_snapshot(
     journal: WatchedJournal, often: None
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await create(hub)
         (run,) = machines.runs
         await begun(hub, run)
@@ -114,7 +114,7 @@ async def test_a_hub_that_starts_reads_only_what_came_after_the_snapshot(
 
     journal.read_after.clear()
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         assert min(journal.read_after) >= found.seq
         (run,) = machines.runs
         assert run.read() == [], "all lines were with the CLI already"
@@ -148,7 +148,7 @@ async def test_a_snapshot_that_cannot_be_used_is_ignored(
     journal: WatchedJournal, change: str
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await create(hub)
         (run,) = machines.runs
         await begun(hub, run)
@@ -160,7 +160,7 @@ async def test_a_snapshot_that_cannot_be_used_is_ignored(
     await journal.append("mine", [], snapshot=changed)
     journal.read_after.clear()
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         assert min(journal.read_after) < 10, "it was folded from its beginning"
         (run,) = machines.runs
         await run.say(lines.result("r1"))
@@ -169,14 +169,14 @@ async def test_a_snapshot_that_cannot_be_used_is_ignored(
 
 async def test_the_snapshot_of_another_run_is_ignored(journal: WatchedJournal) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await create(hub)
         await begun(hub, machines.runs[0])
     other = snapshot(RunState("mine", "another", SPEC), {})
     assert other is not None
     await journal.append("mine", [], snapshot=other)
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         assert hub._sessions["mine"].run is not None
         assert hub._sessions["mine"].run.busy
 
@@ -185,7 +185,7 @@ async def test_lines_that_the_machine_may_not_have_are_sent_again(
     journal: WatchedJournal, often: None
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await create(hub)
         (run,) = machines.runs
         await run.greet()
@@ -194,7 +194,7 @@ async def test_lines_that_the_machine_may_not_have_are_sent_again(
         number = max(run.written)
         assert run.unwritten() == {number: prompt}, "it is on its way"
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         (run,) = machines.runs
         assert run.written == {number: prompt}
         await hub.submit(SendPrompt(session="mine", prompt="p2", content=Raw(b'"2"'), by="ada"))
@@ -204,7 +204,7 @@ async def test_lines_that_the_machine_may_not_have_are_sent_again(
 
 async def test_an_idle_run_and_an_orderly_stop_store_a_snapshot(journal: WatchedJournal) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await create(hub)
         (run,) = machines.runs
         await begun(hub, run)
@@ -232,7 +232,7 @@ async def test_a_disk_that_is_full_when_the_hub_stops_costs_only_time(
     journal: WatchedJournal, caplog: pytest.LogCaptureFixture
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await create(hub)
         await begun(hub, machines.runs[0])
         await words(machines.runs[0], 110)
@@ -240,7 +240,7 @@ async def test_a_disk_that_is_full_when_the_hub_stops_costs_only_time(
     assert "no snapshot is stored" in caplog.text
     journal.full = False
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await machines.runs[0].say(lines.result("r1"))
         assert (await hub.session("mine")).turns == 1
 
@@ -249,7 +249,7 @@ async def test_a_snapshot_ends_with_the_run_and_the_session(
     journal: WatchedJournal, often: None
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await create(hub)
         (run,) = machines.runs
         await begun(hub, run)
@@ -265,7 +265,7 @@ async def test_no_snapshot_has_a_token_in_it_but_the_spec_is_whole(
     journal: WatchedJournal, often: None
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         await create(hub, msgspec.structs.replace(SPEC, env={"OURS": TOKEN}))
         (run,) = machines.runs
         await begun(hub, run)
@@ -276,7 +276,7 @@ async def test_no_snapshot_has_a_token_in_it_but_the_spec_is_whole(
     found = await journal.latest_snapshot("mine")
     assert found is not None
     assert found.data.count(TOKEN.encode()) == 1
-    again = restored(found.data, "mine", state.run)
+    again = restore_state(found.data, "mine", state.run)
     assert again is not None
     assert again[0].spec.env == {"OURS": TOKEN}
     (card,) = again[0].asks._cards.values()
@@ -295,7 +295,7 @@ def test_every_attribute_of_the_state_is_in_a_snapshot() -> None:
     state.received.add("m")
     data = snapshot(state, {12: b'{"type":"user"}'})
     assert data is not None
-    found = restored(data, "mine", "r1")
+    found = restore_state(data, "mine", "r1")
     assert found is not None
     again, unwritten = found
     assert unwritten == {12: b'{"type":"user"}'}
@@ -329,16 +329,16 @@ def test_a_snapshot_is_due_after_many_events_that_outweigh_it(
 ) -> None:
     pace = SnapshotPace(events=events, size=size, last=last)
     assert (pace.due, pace.worth_it) == (due, worth_it)
-    assert pace.taken(b"12345") == b"12345"
+    assert pace.note_taken(b"12345") == b"12345"
     assert (pace.due, pace.worth_it, pace.last) == (False, False, 5)
 
 
 def test_a_snapshot_that_is_too_large_is_not_stored_and_not_made_again_soon() -> None:
     pace = SnapshotPace(events=snapshots.EVENTS)
-    assert pace.taken(b"x" * (snapshots.LARGEST + 1)) is None
+    assert pace.note_taken(b"x" * (snapshots.LARGEST + 1)) is None
     pace.events, pace.size = snapshots.EVENTS, snapshots.LARGEST
     assert not pace.due
-    assert pace.taken(None) is None
+    assert pace.note_taken(None) is None
 
 
 def test_only_a_snapshot_of_this_version_and_run_is_current() -> None:

@@ -11,7 +11,7 @@ from msgspec import Raw
 from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import CreateSession, Interrupt, SendPrompt
 from quarterdeck.protocol.events import AnyEvent, LinkFound, LinkLost, RateLimited, StateChanged
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
@@ -99,12 +99,12 @@ async def test_what_is_paid_for_beyond_the_limit_is_not_held_up(
 
 async def test_a_limit_ends_with_its_time_also_for_the_next_hub(journal: MemoryJournal) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         session, run = await working(hub, machines)
         await run.say(limit("l1", "rejected", resetsAt=time.time() + 0.3), lines.result("r1"))
         assert (await hub.session(session)).state is SessionState.LIMITED
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         assert (await hub.session(session)).state is SessionState.LIMITED
         follower = hub.follow({session: (await hub.session(session)).head})
         async for told, *_ in follower:
@@ -227,6 +227,8 @@ async def test_each_retry_is_told_with_its_number(deck: tuple[Hub, TestMachines]
     view = await hub.session(session)
     assert (view.state, view.detail) == (SessionState.RETRYING, "overloaded (2 of 10)")
     told = [
-        worded(one).detail for one in await events(hub, session) if isinstance(one, StateChanged)
+        with_texts(one).detail
+        for one in await events(hub, session)
+        if isinstance(one, StateChanged)
     ]
     assert told[-2:] == ["overloaded (1 of 10)", "overloaded (2 of 10)"]

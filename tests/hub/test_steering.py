@@ -158,13 +158,13 @@ async def test_a_path_is_no_command(deck: Deck) -> None:
 async def test_a_hub_that_is_restarted_writes_the_same_line_under_the_same_number() -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         run = await in_a_turn((hub, machines))
         await hub.submit(steering(run))
         written = dict(run.written)
         session, said = run.session, run.said
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         (again,) = machines.runs
         assert again.written == written
         assert [json.loads(line).get("uuid") for line in again.written.values()][-1] == SECOND

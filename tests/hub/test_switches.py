@@ -56,7 +56,7 @@ async def begun(
 
 async def test_settings_that_undo_what_is_forced_on_the_cli_are_refused() -> None:
     hub, machines = hub_with(MemoryJournal())
-    async with hub.running():
+    async with hub.run():
         session, run = await begun(hub, machines)
         for settings in ({"env": {"CLAUDE_CODE_SIMPLE": "1"}}, {"crossSessionInbound": "accept"}):
             request = lines.line(subtype="apply_flag_settings", settings=settings)
@@ -373,7 +373,7 @@ async def test_a_hub_that_is_restarted_before_the_answer_knows_who_switched(
     journal: MemoryJournal,
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         session, run = await begun(hub, machines)
         command = Control(
             session=session,
@@ -386,7 +386,7 @@ async def test_a_hub_that_is_restarted_before_the_answer_knows_who_switched(
         sent, said = run.read()[0], run.said
         assert [one.by for one in await kept(hub, session, Sent)].count("ada") == 1
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         (run,) = machines.runs
         assert run.said == said
         await run.say(lines.success_answer(sent["request_id"]))
@@ -399,12 +399,12 @@ async def test_a_hub_killed_before_the_start_was_heard_of_starts_in_the_same_mod
     journal: MemoryJournal,
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         _, run = await begun(hub, machines, mode="acceptEdits")
         await run.say(status("plan"))
         assert (await resumed(hub, machines, run)).mode == "plan"
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         assert machines.started[-1][0].mode == "plan"
 
 
@@ -472,7 +472,7 @@ async def ruled(
 ) -> AsyncIterator[tuple[Hub, TestMachines]]:
     (folder / "policy.toml").write_text(rules)
     hub, machines = hub_with(journal, policies=Policies(folder))
-    async with hub.running():
+    async with hub.run():
         yield hub, machines
 
 
@@ -539,7 +539,7 @@ async def test_plan_mode_does_not_give_back_the_leave_that_a_person_took_away(
     journal: MemoryJournal, version: str, asked: str | None
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         session, run = await begun(hub, machines, version, skip_permissions=True)
         await run.say(hook("1", "plan", "Bash", tool_input={"command": "make"}))
         assert verdict(run) is None
@@ -547,7 +547,7 @@ async def test_plan_mode_does_not_give_back_the_leave_that_a_person_took_away(
         await run.say(status("plan"), hook("2", "plan", "Read"))
         assert verdict(run) is None
     hub, machines = hub_with(journal)  # a hub that reads the lines again knows it, too
-    async with hub.running():
+    async with hub.run():
         (run,) = machines.runs
         run.read()
         await run.say(hook("3", "plan", "Bash", tool_input={"command": "make"}))

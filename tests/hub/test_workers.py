@@ -72,7 +72,7 @@ async def test_what_a_function_raises_is_raised_here_and_the_process_goes_on(
 ) -> None:
     async with workers.turn("ada") as turn:
         with pytest.raises(UsageError, match="the policy is wrong"):
-            await turn.call(LONG, trials.replayed, (), "x = 1", False, 1.0)
+            await turn.call(LONG, trials.replay_calls, (), "x = 1", False, 1.0)
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             await turn.call(LONG, divmod, 1, 0)
         assert await turn.call(LONG, divmod, 7, 2) == (3, 1)

@@ -110,8 +110,8 @@ async def test_a_machine_request_ends_with_its_connection_or_its_timeout() -> No
 
     async def cut() -> None:
         await machine.told.wait()
-        machine.requests.lost("another")
-        machine.requests.lost("box")
+        machine.requests.forget_machine("another")
+        machine.requests.forget_machine("box")
 
     machine.told = anyio.Event()
     async with anyio.create_task_group() as group:
@@ -128,15 +128,15 @@ async def test_only_the_machine_that_was_asked_can_answer_and_only_once() -> Non
     async def answer() -> None:
         await machine.told.wait()
         (id_,) = machine.asked
-        machine.requests.replied("another", Reply(request=id_), [wrong])
-        machine.requests.replied("box", Reply(request="unknown"), [wrong])
-        machine.requests.replied("box", Reply(request=id_), [line])
-        machine.requests.replied("box", Reply(request=id_), [wrong])
+        machine.requests.take_reply("another", Reply(request=id_), [wrong])
+        machine.requests.take_reply("box", Reply(request="unknown"), [wrong])
+        machine.requests.take_reply("box", Reply(request=id_), [line])
+        machine.requests.take_reply("box", Reply(request=id_), [wrong])
 
     async with anyio.create_task_group() as group:
         group.start_soon(answer)
         assert (await machine.folders()).path == "/right"
-    machine.requests.replied("box", Reply(request=machine.asked[0]), [wrong])
+    machine.requests.take_reply("box", Reply(request=machine.asked[0]), [wrong])
 
 
 async def test_a_runner_without_machine_requests_is_sent_none() -> None:

@@ -83,7 +83,7 @@ async def test_a_hub_goes_on_with_a_session_that_ran_under_the_old_one(tmp_path:
     path = restored("running-08f16e1", tmp_path)
     async with await SqliteJournal.open(path) as journal:
         hub, machines = hub_with(journal)
-        async with hub.running():
+        async with hub.run():
             view = await hub.session("running")
             assert (view.state, view.mode) == (SessionState.WAITING, "default")
             assert [prompt.prompt for prompt in view.queued] == ["p2"]

@@ -23,7 +23,7 @@ from quarterdeck.config.settings import JournalSettings, Settings
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.journal import open_journal
 from quarterdeck.journal.postgres import PostgresJournal
-from quarterdeck.testing.contracts.journal.support import SECONDS, created, note
+from quarterdeck.testing.contracts.journal.support import SECONDS, created_event, note
 from quarterdeck.testing.postgres import PostgresServer, find_programs
 from support.fake_postgres import fake_postgres, greeting
 
@@ -92,7 +92,7 @@ async def test_a_wrong_user_password_or_database_is_refused_by_name(
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     url = f"postgresql://locked@/locked?{where}"
     async with await open_journal(url, password=PASSWORD) as journal:
-        await journal.append("a", [created("日本")])
+        await journal.append("a", [created_event("日本")])
         assert [view.name for view in await journal.summaries()] == ["日本"]
     assert PASSWORD not in caplog.text
 
@@ -150,7 +150,7 @@ async def test_rights_that_are_taken_away_are_told_and_the_hub_goes_on_when_they
     name = url.partition("/test")[2].partition("?")[0]
     _do(other.url(), "CREATE ROLE helper LOGIN")
     async with await PostgresJournal.open(url) as journal:
-        await journal.append("a", [created()])
+        await journal.append("a", [created_event()])
     guest = f"postgresql://helper@/test{name}?host={other.folder}"
     error = await _refused(guest)  # the tables are somebody else's
     assert error.code == "refused"
@@ -187,7 +187,7 @@ async def test_a_dump_that_is_restored_and_a_standby_that_takes_over_begin_a_new
     postgres_url: str, other: PostgresServer
 ) -> None:
     async with await PostgresJournal.open(postgres_url) as journal:
-        await journal.append("a", [created(), note("1")])
+        await journal.append("a", [created_event(), note("1")])
         first = journal.epoch
     url = other.create_database()
     await anyio.to_thread.run_sync(_dump_and_restore, postgres_url, url)

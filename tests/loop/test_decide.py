@@ -20,7 +20,7 @@ from quarterdeck.loop.decide import (
     says_done,
     says_phrase,
 )
-from quarterdeck.loop.runner import new_loop, reopened
+from quarterdeck.loop.runner import new_loop, reopen
 from quarterdeck.loop.spec import EXIT_CODES, LoopSpec, Review, StopReason, Stops
 from quarterdeck.loop.state import (
     Check,
@@ -165,9 +165,9 @@ def test_a_limit_that_ends_too_late_stops_the_loop_at_once(
 def test_a_loop_that_a_person_stopped_can_go_on_and_one_that_is_done_cannot() -> None:
     stopped = Stopped(reason=StopReason.PERSON, text="", at=1.0)
     state = replace(loop(turns=(turn(outcome=TurnOutcome(stopped_by="ann")),)), stopped=stopped)
-    assert next_step(reopened(state)) == Work(number=2)
+    assert next_step(reopen(state)) == Work(number=2)
     done = replace(state, stopped=replace(stopped, reason=StopReason.PHRASE))
-    assert reopened(done) == done
+    assert reopen(done) == done
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ async def run(
 
 
 def audit(bench: Bench, loop: LoopState) -> list[tuple[str, str, str]]:
-    return [(each.title, each.verdict, each.by) for each in bench.store.recorded(loop.id)]
+    return [(each.title, each.verdict, each.by) for each in bench.store.records(loop.id)]
 
 
 @pytest.mark.real_cli
@@ -181,7 +181,7 @@ async def test_without_a_terminal_it_is_denied_and_rules_and_kernel_keep_agents_
     assert not outside.exists()
     assert state.directory is not None
     assert await anyio.Path(state.directory, "checked").exists()
-    chmod, private, _, touch = bench.store.recorded(loop.id)
+    chmod, private, _, touch = bench.store.records(loop.id)
     assert (chmod.verdict, chmod.rule) == ("deny", "rights")
     assert "nobody was there to allow it" in chmod.reasons
     assert (private.verdict, private.source) == ("deny", "built-in")

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from quarterdeck.agent.asks import Allow, AnyAsk, Decision
-from quarterdeck.loop import LoopState, Review, StopReason, Stops, Wanted, reopened
+from quarterdeck.loop import LoopState, Review, StopReason, Stops, Wanted, reopen
 from quarterdeck.loop.prompts import work_prompt
 from quarterdeck.testing import Gate, ToolUse, reply
 from quarterdeck.testing.script import ApiError
@@ -154,7 +154,7 @@ async def test_a_person_stops_it_in_mid_turn_and_later_it_goes_on(bench: Bench) 
     assert state.stopped.by == "ann"
     bench.store.want(loop.id, Wanted())
     bench.model.enqueue("ALL DONE", when="Mend")
-    state = await bench.run(reopened(bench.store.load(loop.id)))
+    state = await bench.run(reopen(bench.store.load(loop.id)))
     assert reason(state) is StopReason.PHRASE
     assert len(state.turns) == 2
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.loop import LoopSpec, LoopState, LoopStore, Stops, Wanted, new_loop
-from quarterdeck.loop.prompts import review_prompt, structured, verdict_of, work_prompt
+from quarterdeck.loop.prompts import review_prompt, structured_result, verdict_of, work_prompt
 from quarterdeck.loop.report import as_markdown, pull_request_text, report_of
 from quarterdeck.loop.spec import Review, StopReason
 from quarterdeck.loop.state import CallRecord, Check, Stopped, Turn, TurnOutcome, Verdict
@@ -72,9 +72,9 @@ def test_one_process_runs_a_loop(tmp_path: Path) -> None:
     store, state = LoopStore(tmp_path), state_of()
     store.save(state)
     assert not store.runs(state.id)
-    with store.locked(state.id):
+    with store.lock(state.id):
         assert store.runs(state.id)
-        with pytest.raises(Conflict), store.locked(state.id):
+        with pytest.raises(Conflict), store.lock(state.id):
             pass
     assert not store.runs(state.id)
 
@@ -82,11 +82,11 @@ def test_one_process_runs_a_loop(tmp_path: Path) -> None:
 def test_what_people_want_is_read_and_garbage_wants_nothing(tmp_path: Path) -> None:
     store, state = LoopStore(tmp_path), state_of()
     store.save(state)
-    assert store.wanted(state.id) == Wanted()
+    assert store.requests(state.id) == Wanted()
     store.want(state.id, Wanted(stop=True, by="ann"))
-    assert store.wanted(state.id) == Wanted(stop=True, by="ann")
+    assert store.requests(state.id) == Wanted(stop=True, by="ann")
     store.path(state.id, "control.json").write_bytes(b"\xff[")
-    assert store.wanted(state.id) == Wanted()
+    assert store.requests(state.id) == Wanted()
 
 
 def test_an_agent_writes_no_heading_of_the_report() -> None:
@@ -128,7 +128,7 @@ def test_the_next_prompt_has_what_the_last_turn_left() -> None:
     ],
 )
 def test_a_structured_result_is_found(text: str, given: bytes, expected: bytes) -> None:
-    assert bytes(structured(text, given)) == expected
+    assert bytes(structured_result(text, given)) == expected
 
 
 @pytest.mark.parametrize("result", [b"", b"{}", b'{"agree":"yes"}', b'{"agree":1}', b"[true]"])
@@ -146,13 +146,13 @@ def test_the_audit_grows_and_a_line_that_was_cut_off_spoils_no_other(tmp_path: P
     store = LoopStore(tmp_path)
     loop = new_loop(LoopSpec(task="Do it.", directory="/"))
     store.save(loop)
-    assert list(store.recorded(loop.id)) == []
+    assert list(store.records(loop.id)) == []
     store.record(loop.id, entry("one"), entry("two\nlines"))
     file = store.path(loop.id, "audit.jsonl")
     with file.open("ab") as opened:
         opened.write(b'{"at":1.0,"turn":1,"tool":"Ba')  # a full disk, or a machine without power
     store.record(loop.id, entry("three"))
-    assert [each.title for each in store.recorded(loop.id)] == ["one", "two\nlines", "three"]
+    assert [each.title for each in store.records(loop.id)] == ["one", "two\nlines", "three"]
     assert file.stat().st_mode & 0o777 == 0o600
 
 

@@ -101,7 +101,7 @@ class World:
     async def up(self) -> AsyncIterator[Hub]:
         """The hub is there while the block runs: another one each time, at the same address."""
         self.hub = self._make()
-        async with self.hub.running(), serve_endpoint(self.hub.programs, port=self.port):
+        async with self.hub.run(), serve_endpoint(self.hub.programs, port=self.port):
             yield self.hub
 
     async def view(self, holds: Any = lambda view: True) -> SessionView:
@@ -451,7 +451,7 @@ def _hello(key: str = "key", session: str = "") -> Program:
 
 async def test_a_program_cannot_have_the_session_of_another(world: World) -> None:
     hub = world.hub
-    async with hub.running():
+    async with hub.run():
         first = Socket()
         async with first.on(hub.programs, "/program"):
             first.say(_hello())
@@ -482,7 +482,7 @@ async def test_a_token_does_not_begin_countless_sessions(
             socket.say(_hello(key))
             assert isinstance(await socket.hear(), frames.Ack)
 
-    async with hub.running():
+    async with hub.run():
         await take("one")
         await take("two")
         third = Socket()
@@ -498,7 +498,7 @@ async def test_a_token_does_not_begin_countless_sessions(
 
 async def test_a_program_that_stays_away_has_ended(world: World) -> None:
     hub = world.hub
-    async with hub.running():
+    async with hub.run():
         socket = Socket()
         async with socket.on(hub.programs, "/program", token="owner"):
             socket.say(_hello())

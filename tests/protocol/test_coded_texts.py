@@ -15,7 +15,7 @@ import quarterdeck
 from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.structs import name_set
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.coded_texts import act_text, coded_exit, coded_text, end_text, worded
+from quarterdeck.protocol.coded_texts import act_text, coded_exit, coded_text, end_text, with_texts
 
 SOURCE = Path(quarterdeck.__file__).parent
 
@@ -106,18 +106,18 @@ OLD = [
 
 @pytest.mark.parametrize("event", OLD)
 def test_an_event_of_an_older_hub_keeps_its_sentence(event: ev.Event) -> None:
-    assert worded(event) == event
+    assert with_texts(event) == event
 
 
 def test_an_event_without_texts_is_given_back_as_it_is() -> None:
     event = ev.PromptTaken(prompt="p")
-    assert worded(event) is event
+    assert with_texts(event) is event
 
 
 def test_an_alarm_is_worded_with_what_was_done() -> None:
     coded = CodedText(code=TextCode.NO_RESULT, seconds=901)
     alarm = ev.Alarmed(alarm="no_result", text="", coded=coded, act=AlarmAct.TURN_INTERRUPTED)
-    told = worded(alarm)
+    told = with_texts(alarm)
     assert told.text == "The turn continues, and nothing has come for 901 s."
     assert told.action == "the turn was interrupted"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.domain.errors import NotFound, UsageError
-from quarterdeck.protocol.projects import Project, ProjectBudget, resolved
+from quarterdeck.protocol.projects import Project, ProjectBudget, resolve_spec
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 WEB = Project(
@@ -29,7 +29,7 @@ PROJECTS = {
 
 
 def test_a_session_of_a_project_gets_what_it_leaves_out() -> None:
-    made = resolved(SessionSpec(project="web"), PROJECTS)
+    made = resolve_spec(SessionSpec(project="web"), PROJECTS)
     assert made == SessionSpec(
         directory="/srv/web",
         project="web",
@@ -55,7 +55,7 @@ def test_what_a_session_says_itself_holds() -> None:
         auto_approve=("Grep",),
         budget=Budget(session_usd=1.0),
     )
-    made = resolved(own, PROJECTS)
+    made = resolve_spec(own, PROJECTS)
     assert (made.directory, made.model, made.auto_approve) == ("/elsewhere", "haiku", ("Grep",))
     assert made.env == {"STAGE": "test", "KEY": "mine"}
     assert made.budget == Budget(session_usd=1.0, run_tokens=1000)
@@ -79,22 +79,22 @@ def test_a_session_belongs_to_the_innermost_project_around_it(
     directory: str, machine: str | None, project: str | None
 ) -> None:
     spec = SessionSpec(directory=directory, machine=machine)
-    assert resolved(spec, PROJECTS).project == project
+    assert resolve_spec(spec, PROJECTS).project == project
 
 
 def test_a_session_outside_of_all_projects_stays_as_it_is() -> None:
     spec = SessionSpec(directory="/tmp")
-    assert resolved(spec, PROJECTS) is spec
+    assert resolve_spec(spec, PROJECTS) is spec
 
 
 def test_a_project_on_another_machine_is_worked_in_there() -> None:
-    made = resolved(SessionSpec(project="far"), PROJECTS)
+    made = resolve_spec(SessionSpec(project="far"), PROJECTS)
     assert (made.machine, made.directory) == ("box", "/srv/far")
 
 
 def test_what_is_no_project_and_no_directory_is_refused() -> None:
     with pytest.raises(NotFound, match="there is no project 'wbe'"):
-        resolved(SessionSpec(project="wbe"), PROJECTS)
+        resolve_spec(SessionSpec(project="wbe"), PROJECTS)
     with pytest.raises(UsageError, match="directory"):
         SessionSpec()
     with pytest.raises(UsageError, match="directory"):
@@ -110,7 +110,7 @@ def test_a_project_never_switches_permissions_off() -> None:
 def test_the_mode_of_a_project_does_not_take_the_place_of_skipped_permissions() -> None:
     projects = {"web": Project(directory="/web", mode="acceptEdits")}
     skipping = SessionSpec(project="web", skip_permissions=True)
-    assert resolved(skipping, projects).mode is None
-    assert resolved(SessionSpec(project="web"), projects).mode == "acceptEdits"
+    assert resolve_spec(skipping, projects).mode is None
+    assert resolve_spec(SessionSpec(project="web"), projects).mode == "acceptEdits"
     planning = SessionSpec(project="web", mode="plan", skip_permissions=True)
-    assert resolved(planning, projects).mode == "plan"
+    assert resolve_spec(planning, projects).mode == "plan"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.protocol.projects import Project, resolved, with_sandbox
+from quarterdeck.protocol.projects import Project, resolve_spec, with_sandbox
 from quarterdeck.protocol.runner_frames import Start, frame, read_hub_frame
 from quarterdeck.protocol.sandbox import (
     SandboxOptions,
@@ -25,21 +25,21 @@ PROJECTS = {
 
 
 def test_a_session_has_the_sandbox_of_its_project() -> None:
-    made = resolved(SessionSpec(project="web"), PROJECTS)
+    made = resolve_spec(SessionSpec(project="web"), PROJECTS)
     assert made.sandbox == "strict"
     assert made.sandbox_options == SandboxOptions(network=("a.example",), writable=("/srv/out",))
 
 
 def test_what_a_session_says_of_its_sandbox_holds_and_paths_are_added_up() -> None:
     own = SandboxOptions(network="all", writable=("/more",))
-    made = resolved(SessionSpec(project="web", sandbox="off", sandbox_options=own), PROJECTS)
+    made = resolve_spec(SessionSpec(project="web", sandbox="off", sandbox_options=own), PROJECTS)
     assert made.sandbox == "off"
     assert made.sandbox_options == SandboxOptions(network="all", writable=("/more", "/srv/out"))
 
 
 def test_the_default_for_all_comes_last() -> None:
     default = SandboxSettings(mode="protect", network="model", processes=99)
-    inside = with_sandbox(resolved(SessionSpec(project="web"), PROJECTS), default)
+    inside = with_sandbox(resolve_spec(SessionSpec(project="web"), PROJECTS), default)
     outside = with_sandbox(SessionSpec(directory="/tmp"), default)
     assert (inside.sandbox, outside.sandbox) == ("strict", "protect")
     assert inside.sandbox_options == SandboxOptions(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.launch_options import OPTIONS, SWITCHED_BY_US
-from quarterdeck.protocol.launch_members import bypassing, without_bypass
+from quarterdeck.protocol.launch_members import bypass_names, without_bypass
 from quarterdeck.protocol.sessions import SessionSpec
 
 PLAIN = SessionSpec(directory="/work")
@@ -114,7 +114,7 @@ def test_the_way_of_thinking_is_told_as_a_code_and_a_number_of_tokens_overrides_
 
 def test_a_subagent_loses_the_mode_that_bypasses_permissions_and_nothing_else() -> None:
     both = {"a": HELPER, "b": BYPASSING}
-    assert bypassing(both) == ["b"]
+    assert bypass_names(both) == ["b"]
     kept = without_bypass(both)
     assert bytes(kept["a"]) == bytes(HELPER)
     assert msgspec.json.decode(kept["b"]) == {"description": "d", "prompt": "p"}

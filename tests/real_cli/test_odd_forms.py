@@ -98,7 +98,7 @@ async def a_prompt_may_come_before_the_greeting(
         (ask,) = await person.wait_for(1)
     late = request("late", "initialize", protocolVersion="1.0", features=["none"])
     answer = (await response_to(agent, meddler, late)).response
-    assert [each.request_id for each in answer.pending()] == [ask.request_id]
+    assert [each.request_id for each in answer.pending_requests()] == [ask.request_id]
     taken = initialize_repeatable(seat.version)
     assert answer.ok is taken
     assert taken or answer.error == "Already initialized"

@@ -65,9 +65,9 @@ async def test_a_hub_that_starts_anew_is_another_one_and_the_same_is_not() -> No
     assert hub.url == "ws://127.0.0.1:1"
     first = hub.moved
     for _ in range(2):
-        hub.greeted("a")
+        hub.note_hello("a")
         assert hub.moved is first
-    hub.greeted("b")
+    hub.note_hello("b")
     assert first.is_set()
     assert not hub.moved.is_set()
     assert not hub.next_address()

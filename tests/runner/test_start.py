@@ -198,7 +198,7 @@ async def test_without_a_sandbox_the_cli_is_started_as_it_is_and_no_launcher_is_
     missing = (Probe(kind=Kind.BUBBLEWRAP, works=False, why="it is not installed"),)
     monkeypatch.setattr("quarterdeck.sandbox.choose", lambda spec=None: None)
     monkeypatch.setattr("quarterdeck.sandbox.probe", lambda: missing)
-    monkeypatch.setattr("quarterdeck.sandbox.probed", lambda: missing if known else None)
+    monkeypatch.setattr("quarterdeck.sandbox.last_probe", lambda: missing if known else None)
     seen: list[int] = []
 
     def wanted() -> bool:

@@ -86,7 +86,7 @@ def test_another_name_and_another_authority_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["bank.example", "8.8.8.8", "boxx", "2001:4860:4860::8888"])
 def test_with_a_stolen_key_nobody_can_pretend_to_be_another_site(tmp_path: Path, name: str) -> None:
     ca = make(tmp_path / "tls")
-    assert ca.allowed(Names.of([name])) == Names()
+    assert ca.allowed_names(Names.of([name])) == Names()
     pem = (ca.folder / AUTHORITY).read_bytes()
     key = load_pem_private_key(pem, None)
     certificate = x509.load_pem_x509_certificate(pem)

@@ -32,7 +32,7 @@ def wait_for_somebody(watch: LoopWatch) -> None:
 async def test_the_place_that_holds_the_loop_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     watch = LoopWatch()
     with caplog.at_level(logging.WARNING, "quarterdeck.runtime.loop_watch"):
-        async with watch.running():
+        async with watch.run():
             hold_everybody_up(watch)
             with anyio.fail_after(SECONDS):
                 await until(lambda: watch.held > 0)
@@ -47,7 +47,7 @@ async def test_the_log_tells_work_from_waiting(caplog: pytest.LogCaptureFixture)
         watch = LoopWatch()
         caplog.clear()
         with caplog.at_level(logging.WARNING, "quarterdeck.runtime.loop_watch"):
-            async with watch.running():
+            async with watch.run():
                 hold(watch)
                 with anyio.fail_after(SECONDS):
                     await until(lambda: watch.held > 0)  # noqa: B023 - it is called here
@@ -59,6 +59,6 @@ async def test_the_log_tells_work_from_waiting(caplog: pytest.LogCaptureFixture)
 
 async def test_a_loop_that_waits_is_not_held_up() -> None:
     watch = LoopWatch(held_seconds=SECONDS)
-    async with watch.running():
+    async with watch.run():
         await anyio.sleep(0.2)
     assert watch.held == 0

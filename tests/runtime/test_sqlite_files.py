@@ -14,17 +14,17 @@ SCHEMA = "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL UNIQUE) STRICT;"
 
 
 def words(file: SqliteFile) -> list[str]:
-    with file.using() as db:
+    with file.read_transaction() as db:
         return [word for (word,) in db.execute("SELECT word FROM words ORDER BY word")]
 
 
 def test_a_change_that_fails_changes_nothing(tmp_path: Path) -> None:
     file = SqliteFile(tmp_path / "words.db", SCHEMA, synchronous="FULL")
-    with file.changing() as db:
+    with file.write_transaction() as db:
         db.execute("INSERT INTO words VALUES ('one')")
 
     def add_two() -> None:
-        with file.changing() as db:
+        with file.write_transaction() as db:
             db.execute("INSERT INTO words VALUES ('two')")
             db.execute("INSERT INTO words VALUES ('one')")
 

@@ -77,7 +77,7 @@ async def asked(tmp_path: Path) -> AsyncIterator[tuple[Hub, TestRun, str]]:
     """A hub, a session that asks whether it may run `ls`, and the question."""
     (tmp_path / "policy.toml").write_text(PUSHING)
     hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/work")
         await hub.submit(CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"'), by="ada"))
         run = machines.runs[-1]

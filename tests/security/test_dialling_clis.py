@@ -24,7 +24,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import MOST_NEW, OWN_PATH
 from quarterdeck.journal import MemoryJournal
 from quarterdeck.links.websocket import serve_endpoint
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.events import Noted
 from quarterdeck.service.service import cli_secret
 from support.bounds import SECONDS
@@ -41,7 +41,7 @@ def dial(port: int, secret: bytes) -> client.connect:
 
 async def test_m7_a_revoked_token_opens_nothing_and_ends_what_is_open() -> None:
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         async with dial(port, SECRET) as there:
             hub.inbound.change_secret(os.urandom(32))
             with anyio.fail_after(SECONDS):
@@ -53,7 +53,7 @@ async def test_m7_a_revoked_token_opens_nothing_and_ends_what_is_open() -> None:
 async def test_m7_the_token_of_the_root_begins_a_limited_number_of_sessions() -> None:
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
     async with (
-        hub.running(),
+        hub.run(),
         serve_endpoint(hub.inbound) as port,
         AsyncExitStack() as stack,
     ):
@@ -84,7 +84,7 @@ async def test_m7_one_token_is_revoked_at_once_and_the_others_stay(tmp_path: Pat
     tokens = CliTokens(SECRET, tmp_path / "cli-tokens.json")
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET, cli_tokens=tokens)
     one, other = new_id(), new_id()
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         async with at_its_path(port, tokens, one) as cut, at_its_path(port, tokens, other) as stays:
             listed = await hub.cli_access.tokens()
             assert [each.id for each in listed] == [f"cli.{one}", f"cli.{other}"]
@@ -111,7 +111,7 @@ async def test_m7_one_token_is_revoked_at_once_and_the_others_stay(tmp_path: Pat
 async def test_m7_the_token_for_new_sessions_is_revoked_without_those_that_began_with_it() -> None:
     tokens = CliTokens(SECRET)
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET, cli_tokens=tokens)
-    async with hub.running(), serve_endpoint(hub.inbound) as port, dial(port, SECRET) as first:
+    async with hub.run(), serve_endpoint(hub.inbound) as port, dial(port, SECRET) as first:
         with anyio.fail_after(SECONDS):
             told = json.loads(await first.recv())
             own = told["variables"]["CLAUDE_CODE_SESSION_ACCESS_TOKEN"]
@@ -144,7 +144,7 @@ def test_m7_a_revoked_token_stays_so_however_many_are_used(
     tokens.revoke("s0")
     for number in range(1, 10):
         tokens.note_used(f"s{number}")
-    assert set(tokens.used()) == {"s7", "s8", "s9"}
+    assert set(tokens.used_tokens()) == {"s7", "s8", "s9"}
     assert tokens.token("s0") != first
     again = tokens.token("s0")
     tokens.revoke("s0")
@@ -160,7 +160,7 @@ async def test_m7_a_command_revokes_one_token_beside_a_running_hub(
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET, cli_tokens=tokens)
     one, other = new_id(), new_id()
     async with (
-        hub.running(),
+        hub.run(),
         serve_endpoint(hub.inbound) as port,
         at_its_path(port, tokens, one) as cut,
         at_its_path(port, tokens, other) as stays,
@@ -174,7 +174,7 @@ async def test_m7_a_command_revokes_one_token_beside_a_running_hub(
         assert stays.state is State.OPEN
         (entry,) = await hub.audit(session=one)
         assert isinstance(entry.event, Noted)
-        assert "by a command" in worded(entry.event).text
+        assert "by a command" in with_texts(entry.event).text
     with pytest.raises(NotFound):
         run_token_revoke("cli.no such session")
 
@@ -184,7 +184,7 @@ async def test_m7_an_owner_lists_and_revokes_one_over_the_api(tmp_path: Path) ->
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET, cli_tokens=tokens)
     session = new_id()
     async with (
-        hub.running(),
+        hub.run(),
         serve_endpoint(hub.inbound) as port,
         front(tmp_path, cli_access=hub.cli_access) as served,
         served.client() as owner,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +15,8 @@ from quarterdeck.fronts.http import Access, Role
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.policy.grants import Grant
-from quarterdeck.service.shared_files import FILES, Shared, SharedFiles, merged
+from quarterdeck.service import shared_files
+from quarterdeck.service.shared_files import FILES, Shared, SharedFiles, merge
 
 pytestmark = pytest.mark.anyio
 LIST = Shared(name="x.json", entries="")
@@ -27,8 +32,8 @@ async def test_tokens_grants_and_secrets_of_one_hub_hold_at_the_other(tmp_path: 
         (home / "cli.secret").write_bytes(home.name.encode() * 32)
         policies.append(Policies(home))
         one = SharedFiles(journal if home is homes[0] else journal.beside(), home)
-        one.locks["grants.json"] = policies[-1].writing
-        one.taken = policies[-1].taken
+        one.locks["grants.json"] = policies[-1].write_lock
+        one.taken = policies[-1].note_change
         files.append(one)
 
     async def carry() -> None:
@@ -66,6 +71,67 @@ async def test_tokens_grants_and_secrets_of_one_hub_hold_at_the_other(tmp_path: 
     assert {file.name for file in FILES} >= set(await journal.shared_values("files"))
 
 
+async def test_what_has_not_changed_is_read_neither_here_nor_from_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = MemoryJournal()
+    read: list[str] = []
+
+    def watch(owner: object, name: str, named: Callable[..., str]) -> None:
+        real = getattr(owner, name)
+
+        def call(*values: Any) -> Any:
+            read.append(named(*values))
+            return real(*values)
+
+        monkeypatch.setattr(owner, name, call)
+
+    one, other = (SharedFiles(journal, _folder(tmp_path / name)) for name in "ab")
+    watch(shared_files, "_content", lambda path: str(path.relative_to(tmp_path)))
+    watch(journal, "shared_values", lambda _: "all values")
+    watch(journal, "shared_value", lambda _, key: f"value {key}")
+
+    async def carry(expected: set[str]) -> None:
+        """Carry what there is, until both have nothing left to do."""
+        for files in (one, other, one):
+            await files.carry()
+            _make_old(tmp_path)
+            await files.carry()
+        assert {name for name in read if "/" not in name} == expected
+        read.clear()
+        for files in (one, other):
+            await files.carry()
+        assert read == []
+
+    (tmp_path / "a" / "push.key").write_bytes(b"key")
+    await carry({"all values", *(f"value {file.name}" for file in FILES)})
+    assert (tmp_path / "b" / "push.key").read_bytes() == b"key"
+    (tmp_path / "b" / "push.key").write_bytes(b"new key")
+    await carry({"all values", "value push.key"})
+    assert (tmp_path / "a" / "push.key").read_bytes() == b"new key"
+    (tmp_path / "a" / "push.key").write_bytes(b"yek")  # of the same length, at the same time
+    _make_old(tmp_path)
+    await one.carry()
+    (tmp_path / "a" / "push.key").write_bytes(b"eky")
+    await one.carry()
+    value = await journal.shared_value("files", "push.key")
+    assert value is not None
+    assert value.value == b"eky"
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir(mode=0o700)
+    return path
+
+
+def _make_old(folder: Path) -> None:
+    """As if the files had been written some time ago: a minute before each was."""
+    for path in folder.rglob("*.*"):
+        at = path.stat().st_mtime - 60
+        if path.is_file() and at > time.time() - 120:
+            os.utime(path, (at, at))
+
+
 def _id(access: Access, name: str) -> str:
     return next(grant.id for grant in access.grants() if grant.name == name)
 
@@ -92,20 +158,20 @@ def listed(*ids: str) -> bytes:
 def test_two_changes_of_one_file_both_hold(
     base: tuple[str, ...], mine: tuple[str, ...], theirs: tuple[str, ...], both: set[str]
 ) -> None:
-    found = json.loads(merged(LIST, listed(*base), listed(*mine), listed(*theirs)))
+    found = json.loads(merge(LIST, listed(*base), listed(*mine), listed(*theirs)))
     assert {each["v"] for each in found} == both
     table = [
         json.dumps({"key": "k", "t": {each[0]: each for each in ids}}).encode()
         for ids in (base, mine, theirs)
     ]
-    found = json.loads(merged(TABLE, *table))
+    found = json.loads(merge(TABLE, *table))
     assert set(found["t"].values()) == both
     assert found["key"] == "k"
 
 
 def test_without_a_common_past_the_others_are_right_and_so_they_are_about_damage() -> None:
-    assert merged(LIST, None, b"[1]", b"[2]") == b"[2]"
-    assert merged(LIST, None, b"[1]", None) == b"[1]"
-    assert merged(LIST, b"[]", None, b"[2]") == b"[2]"
-    assert merged(Shared(name="key"), b"0", b"1", b"2") == b"2"
-    assert merged(LIST, b"[]", b"no json", listed("a")) == listed("a")
+    assert merge(LIST, None, b"[1]", b"[2]") == b"[2]"
+    assert merge(LIST, None, b"[1]", None) == b"[1]"
+    assert merge(LIST, b"[]", None, b"[2]") == b"[2]"
+    assert merge(Shared(name="key"), b"0", b"1", b"2") == b"2"
+    assert merge(LIST, b"[]", b"no json", listed("a")) == listed("a")

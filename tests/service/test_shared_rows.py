@@ -15,9 +15,9 @@ import pytest
 
 from quarterdeck.domain.errors import Conflict, JournalError, StaleFence
 from quarterdeck.fronts.http.people import FILE as PEOPLE
-from quarterdeck.fronts.http.people import PeopleStore, united
+from quarterdeck.fronts.http.people import PeopleStore, renumber_united
 from quarterdeck.fronts.http.roles import Person
-from quarterdeck.journal.leases import holding
+from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.people import NewSavedPrompt, PreferenceChange, PreferenceKind
 from quarterdeck.protocol.roles import Role
@@ -49,13 +49,13 @@ class Store:
 
     @again
     def do(self, *statements: tuple[str, tuple[object, ...]]) -> None:
-        with self.file.changing() as db:
+        with self.file.write_transaction() as db:
             for query, values in statements:
                 db.execute(query, values)
 
     @again
     def count(self) -> int:
-        with self.file.changing() as db:
+        with self.file.write_transaction() as db:
             row = db.execute("SELECT version FROM counter").fetchone()
             version = 1 if row is None else row[0] + 1
             db.execute("DELETE FROM counter")
@@ -63,7 +63,7 @@ class Store:
             return int(version)
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
-        with self.file.using() as db:
+        with self.file.read_transaction() as db:
             return db.execute(query).fetchall()
 
 
@@ -133,19 +133,19 @@ async def test_a_hub_that_lost_the_lease_stores_nothing(tmp_path: Path) -> None:
     other = await journal.take_lease("other", "a", 60)
     assert lease is not None
     assert other is not None
-    with holding(lease):
+    with hold_lease(lease):
         await thread(a.do, note("1"))
         await journal.release_lease(lease)  # it stood still, and another hub went on
         taken = await journal.take_lease("work", "b", 60)
         assert taken is not None
-        with holding(taken):
+        with hold_lease(taken):
             await thread(b.do, note("2"))
         with pytest.raises(StaleFence):
             await thread(a.do, note("3"))
         assert await thread(a.rows, ALL) == [("1", b""), ("2", b"")]
     # What people do at that hub is stored: it is not under the lease.
     await thread(a.do, note("4"))
-    with holding(other):
+    with hold_lease(other):
         await thread(a.do, note("5"))
     assert len(await thread(b.rows, ALL)) == 4
 
@@ -258,7 +258,7 @@ async def test_preferences_and_prompts_are_the_same_at_all_hubs(tmp_path: Path) 
     early.save(ada, "prompt", "p2", NewSavedPrompt(name="two", text="of b"))
     early.close()
     mirrors = [
-        SharedRows(each, tmp_path / name / PEOPLE, joined=united)
+        SharedRows(each, tmp_path / name / PEOPLE, joined=renumber_united)
         for name, each in (("a", journal), ("b", journal.beside()))
     ]
     a, b = (
@@ -330,13 +330,13 @@ async def test_the_file_of_a_front_moves_with_its_lease(tmp_path: Path) -> None:
     own = {name: Store(path) for name, path in files.items()}
     own["a"].do(note("early a"))
     own["b"].do(note("early b"), ("INSERT INTO counter VALUES (7)", ()))
-    with own["a"].file.using() as a, own["b"].file.using() as b:
+    with own["a"].file.read_transaction() as a, own["b"].file.read_transaction() as b:
         kept = {name: LeasedRows(journal, path, "bot") for name, path in files.items()}
         with pytest.raises(JournalError):
             await kept["a"].keep()
         lease = await journal.take_lease("bot", "a", 60)
         assert lease is not None
-        with holding(lease):
+        with hold_lease(lease):
             await kept["a"].join(a)
             a.execute(*note("1", bytes(PART_BYTES)))
             a.execute(*note("2", bytes(PART_BYTES)))
@@ -349,7 +349,7 @@ async def test_the_file_of_a_front_moves_with_its_lease(tmp_path: Path) -> None:
             with pytest.raises(StaleFence):
                 await kept["a"].keep()
         ids = "SELECT id FROM notes ORDER BY number"
-        with holding(taken):
+        with hold_lease(taken):
             await kept["b"].join(b)
             found = [row[0] for row in b.execute(ids)]
             assert found == ["early a", "1", "2", "early b"]
@@ -359,7 +359,7 @@ async def test_the_file_of_a_front_moves_with_its_lease(tmp_path: Path) -> None:
             await journal.release_lease(taken)
         back = await journal.take_lease("bot", "a", 60)
         assert back is not None
-        with holding(back):  # what it had stored for itself alone is forgotten
+        with hold_lease(back):  # what it had stored for itself alone is forgotten
             await kept["a"].join(a)
         assert [row[0] for row in a.execute(ids)] == ["early a", "2", "early b"]
         assert a.execute("SELECT * FROM counter").fetchall() == [(7,)]

@@ -18,7 +18,7 @@ from quarterdeck.fronts.schedules.store import FILE as SCHEDULES
 from quarterdeck.fronts.webhooks.outbox import FILE as WEBHOOKS
 from quarterdeck.fronts.webhooks.outbox import Outbox, Waiting
 from quarterdeck.hub.hub import Hub
-from quarterdeck.journal.leases import holding
+from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.schedules import FiringState
 from quarterdeck.service.shared_files import Shared, SharedFiles
@@ -63,7 +63,7 @@ async def sides(tmp_path: Path) -> AsyncIterator[tuple[Side, Side, TestMachines,
     a = Side(journal, tmp_path / "a", clock, hub)
     b = Side(journal.beside(), tmp_path / "b", ahead, hub)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(hub.running())
+        await stack.enter_async_context(hub.run())
         for side in (a, b):
             await side.scheduler.open()
             stack.callback(side.scheduler.close)
@@ -85,7 +85,7 @@ async def test_a_schedule_is_made_at_one_hub_run_at_another_and_started_by_the_o
         assert (await a.scheduler.run_now("nightly", "bob", key="k")).id == first.id
         assert machines.started == []
         await a.look()
-        with holding(lease):
+        with hold_lease(lease):
             await a.scheduler.tick()
         assert len(machines.started) == 1
         await b.look()
@@ -95,13 +95,13 @@ async def test_a_schedule_is_made_at_one_hub_run_at_another_and_started_by_the_o
         taken = await b.journal.take_lease("schedules", "b", 3600)
         assert taken is not None
         second = await b.scheduler.run_now("nightly", "bob", key="other")
-        with holding(taken):
+        with hold_lease(taken):
             b.scheduler._acting = True
             await b.scheduler.tick()
         await a.look()
         third = await a.scheduler.run_now("nightly", "ada", key="third")
         begun = len(machines.started)
-        with holding(lease), pytest.raises(StaleLease):
+        with hold_lease(lease), pytest.raises(StaleLease):
             await a.scheduler.tick()
         assert len(machines.started) == begun == 2
         assert first.id != second.id != third.id
@@ -109,7 +109,7 @@ async def test_a_schedule_is_made_at_one_hub_run_at_another_and_started_by_the_o
         a.scheduler.close()
         shutil.rmtree(a.folder)
         await b.look()
-        with holding(taken):
+        with hold_lease(taken):
             await b.scheduler.tick()
         assert len(machines.started) == 3
         ids = {each.id for each in await b.scheduler.firings("nightly")}
@@ -151,7 +151,7 @@ async def test_webhooks_that_wait_are_delivered_by_the_hub_that_goes_on(tmp_path
     thread = anyio.to_thread.run_sync
     lease = await journal.take_lease("webhooks", "a", 3600)
     assert lease is not None
-    with holding(lease):
+    with hold_lease(lease):
         a = await thread(Outbox, tmp_path / "a", mirrors[0])
         assert await thread(a.begin, "hook", "e", 5) == 5
         await thread(a.put, "hook", "e", 6, waiting("e-6"))
@@ -168,7 +168,7 @@ async def test_webhooks_that_wait_are_delivered_by_the_hub_that_goes_on(tmp_path
         ):
             with pytest.raises(StaleLease):
                 await thread(change)
-    with holding(taken):
+    with hold_lease(taken):
         b = await thread(Outbox, tmp_path / "b", mirrors[1])
         assert await thread(b.begin, "hook", "e", 50) == 7
         found = await thread(b.next, "hook")

@@ -21,10 +21,12 @@ from quarterdeck.config.settings import JournalSettings, ServerSettings, Webhook
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http import Role
 from quarterdeck.hub import fleet
-from quarterdeck.journal.leases import holding
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.postgres import PostgresJournal
 from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.shapes import HubAlarm
 from quarterdeck.runner import Limits, Runner
 from quarterdeck.service import together
 from quarterdeck.service.service import Service, run_service, serve_options_of
@@ -286,7 +288,7 @@ async def test_a_hub_that_stood_still_past_its_lease_records_nothing_and_stops(
                 await begun.wait()
                 while (taken := await other.take_lease("duty", b.fleet.id, 60)) is None:  # noqa: ASYNC110 - the database makes it true
                     await anyio.sleep(0.01)
-            with holding(taken):
+            with hold_lease(taken):
                 await b.place("duty").save(7)
             wake.set()
             await until(lambda: logged(caplog, f"lease duty belongs to hub {b.fleet.id}"))
@@ -314,6 +316,29 @@ async def test_nothing_is_kept_of_a_hub_that_was_killed_long_ago(
     assert await journal.hubs() == []
     left = (await journal.shared_changes("configurations")).changes
     assert [(change.key, change.value) for change in left] == [(one.fleet.id, b"{}")]
+
+
+async def test_a_hub_that_others_cannot_reach_is_an_alarm(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = MemoryJournal()
+    one = Together(journal, settings_for("postgresql://nowhere/x"), tmp_path, b"s" * 32)
+    one.fleet.reached_at("http://127.0.0.1:8765")
+    policies = Policies()
+    await one._compare_once(policies)
+    assert "journal.hub_address" not in caplog.text, "it is alone"
+    await journal.announce("other", "http://127.0.0.1:1")
+    await one._compare_once(policies)
+    assert one.alarms() == (), "it may have just begun"
+    assert "it is at http://127.0.0.1:8765, where hubs on other machines" in caplog.text
+    await one._compare_once(policies)
+    assert one.alarms() == (HubAlarm(code="unreachable", hub="http://127.0.0.1:1"),)
+    assert "does not answer this hub: set its journal.hub_address" in caplog.text
+    assert caplog.text.count("tells the other hubs") == 1
+    await journal.forget_hub("other")
+    await one._compare_once(policies)
+    assert one.alarms() == ()
+    await one._client.close()
 
 
 def test_a_machine_has_a_name_of_its_own_which_stays(tmp_path: Path) -> None:

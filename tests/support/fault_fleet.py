@@ -81,7 +81,7 @@ async def main(place: str, token: str, reached_at: str) -> None:
         await anyio.to_thread.run_sync(write_all, data)
 
     try:
-        async with hub.running(), serve_endpoint(app) as bound:
+        async with hub.run(), serve_endpoint(app) as bound:
             fleet.reached_at(reached_at)
             write_all(f"{bound}\n".encode())
             async with anyio.create_task_group() as tasks:

@@ -111,7 +111,7 @@ async def main(journal_file: Path, port: int, token: str) -> None:
         await anyio.to_thread.run_sync(write_all, data)
 
     try:
-        async with hub.running(), serve_endpoint(hub.runners, port=port) as bound:
+        async with hub.run(), serve_endpoint(hub.runners, port=port) as bound:
             write_all(f"{bound}\n".encode())
             async with anyio.create_task_group() as tasks:
                 loop.add_signal_handler(signal.SIGTERM, tasks.cancel_scope.cancel)

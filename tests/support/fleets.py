@@ -97,7 +97,7 @@ async def two_hubs(
         journals = journal, journal.beside()
     all_: dict[str, Side] = {}
     a, b = Side(all_, journals[0], "a"), Side(all_, journals[1], "b")
-    async with a.hub.running(), b.hub.running():
+    async with a.hub.run(), b.hub.run():
         yield a, b
 
 

@@ -185,7 +185,7 @@ async def front(
         noting=note,
     )
     try:
-        async with past.running(), serve(app, Listen(port=0), connections) as url:
+        async with past.run(), serve(app, Listen(port=0), connections) as url:
             assert isinstance(app, Gate)
             assert isinstance(app._stream, StreamEndpoint)
             yield Front(deck, access, url, app._stream, past)

@@ -108,7 +108,7 @@ async def guarded(folder: Path, clock: Clock, **more: Any) -> AsyncIterator[Guar
     options = {"timeouts": TIMEOUTS} | more
     hub = Hub(journal, lambda given: MACHINE if given == TOKEN else None, now=clock, **options)
     try:
-        async with hub.running(), serve_endpoint(hub.runners) as port:
+        async with hub.run(), serve_endpoint(hub.runners) as port:
             url = f"http://127.0.0.1:{port}"
             async with running(folder / "runner", url, times=Times(stop=STEPS)):
                 with anyio.fail_after(SECONDS):

@@ -150,7 +150,7 @@ async def house(
                 hub = Hub(
                     journal, lambda given: "local" if given == token else None, policies=policies
                 )
-                async with hub.running(), serve_endpoint(hub.runners, port=port) as bound:
+                async with hub.run(), serve_endpoint(hub.runners, port=port) as bound:
                     yield hub, bound
 
         async def restart() -> Hub:

@@ -95,7 +95,7 @@ async def running_hub(planned: Planned, **more: Any) -> AsyncIterator[Planned]:
     planned.scheduler = Scheduler(
         planned.hub, planned.folder, clock=planned.clock, owners=owners, **more
     )
-    async with planned.hub.running():
+    async with planned.hub.run():
         await planned.scheduler.open()
         try:
             yield planned

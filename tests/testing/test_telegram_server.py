@@ -551,6 +551,6 @@ async def test_with_the_privacy_mode_a_bot_gets_only_what_is_meant_for_it(
     server.sim.set_privacy(True)
     to = said["message_id"] if reply else None
     server.sim.type(ADA, text, group.id, reply_to=to)
-    assert server.sim.pending() == int(seen)
+    assert server.sim.pending_count() == int(seen)
     server.sim.type(ADA, "hello")
-    assert server.sim.pending() == int(seen) + 1, "a private chat is always for the bot"
+    assert server.sim.pending_count() == int(seen) + 1, "a private chat is always for the bot"

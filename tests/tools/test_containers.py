@@ -204,7 +204,7 @@ async def test_the_health_check_is_one(tmp_path: Path) -> None:
         with anyio.fail_after(SECONDS):
             return (await run).returncode == 0
 
-    async with hub.running(), serve(make_app(hub, Access(tmp_path)), Listen(port=0)) as address:
+    async with hub.run(), serve(make_app(hub, Access(tmp_path)), Listen(port=0)) as address:
         assert await healthy(address)
     assert not await healthy(address)
 

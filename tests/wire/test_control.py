@@ -129,7 +129,7 @@ def test_the_open_requests_come_with_an_error_too() -> None:
         )
     )
 
-    asked, dialog, odd = reply.pending()
+    asked, dialog, odd = reply.pending_requests()
 
     assert asked.request_id == "p1"
     assert isinstance(asked.request, CanUseTool)

@@ -35,7 +35,7 @@ from quarterdeck.agent.start import (
     check_servers,
     initialize_command,
     projects_of_agent,
-    restored,
+    restore_session,
     start_link,
     version_of,
 )
@@ -176,7 +176,7 @@ class Agent(Controls):
             options = self.options
             if self._store is not None:
                 projects = projects_of_agent(options)
-                options = await restored(options, self._store, projects)
+                options = await restore_session(options, self._store, projects)
                 self._mirror = SessionMirror(
                     self._store, projects, lambda failure: self._deliver([failure])
                 )

@@ -113,14 +113,14 @@ class HookMaker(Generic[In]):
     ) -> Hook:
         """A hook that runs `function`. What is not an input of this event fails, and so denies."""
 
-        def typed(
+        def call_typed(
             given: HookInput | UnknownHook,
         ) -> HookOutput | Awaitable[HookOutput | None] | None:
             if not isinstance(given, self.kind):
                 raise TypeError(f"the CLI sent no input of {self.event.value}")
             return function(given)
 
-        return Hook(event=self.event, function=typed, matcher=matcher, timeout=timeout)
+        return Hook(event=self.event, function=call_typed, matcher=matcher, timeout=timeout)
 
 
 class Hook(Struct, frozen=True, kw_only=True):

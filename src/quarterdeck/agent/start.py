@@ -88,7 +88,7 @@ def projects_of_agent(options: Options) -> Path:
     return projects_of(env)
 
 
-async def restored(options: Options, store: SessionStore, projects: Path) -> Options:
+async def restore_session(options: Options, store: SessionStore, projects: Path) -> Options:
     """The options for a CLI whose transcript is copied, with its session taken from the store."""
     directory = Path(options.cwd or "")
     if options.continue_:

@@ -153,15 +153,15 @@ def read_settings(settings: AnyPath | None, directory: Path) -> dict[str, Raw]:
 
 
 def _with_whole_paths(settings: dict[str, Raw], folder: Path) -> dict[str, Raw]:
-    rules = _decoded(settings.get("permissions"), _Permissions)
+    rules = _decode_as(settings.get("permissions"), _Permissions)
     if rules is not None and any(
         map(_PATH_RULE.fullmatch, (*rules.allow, *rules.ask, *rules.deny))
     ):
         settings = _with_whole_rules(settings, rules, folder)
-    box = _decoded(settings.get("sandbox"), _Sandbox)
+    box = _decode_as(settings.get("sandbox"), _Sandbox)
     if box is not None and box.filesystem:
         places = {name: _whole_places(value, folder) for name, value in box.filesystem.items()}
-        settings = _changed(settings, "sandbox", {"filesystem": places})
+        settings = _with_change(settings, "sandbox", {"filesystem": places})
     return settings
 
 
@@ -178,7 +178,7 @@ def _with_whole_rules(
         for name in ("allow", "ask", "deny")
         if name in found
     }
-    return _changed(settings, "permissions", whole)
+    return _with_change(settings, "permissions", whole)
 
 
 def _whole_rule(rule: str, folder: Path) -> str:
@@ -189,7 +189,7 @@ def _whole_rule(rule: str, folder: Path) -> str:
 
 
 def _whole_places(value: Raw, folder: Path) -> object:
-    places = _decoded(value, list[str])
+    places = _decode_as(value, list[str])
     if places is None:
         return value
     return [
@@ -198,12 +198,14 @@ def _whole_places(value: Raw, folder: Path) -> object:
     ]
 
 
-def _changed(settings: dict[str, Raw], name: str, change: Mapping[str, object]) -> dict[str, Raw]:
+def _with_change(
+    settings: dict[str, Raw], name: str, change: Mapping[str, object]
+) -> dict[str, Raw]:
     old = msgspec.json.decode(settings[name], type=dict[str, Raw])
     return {**settings, name: Raw(msgspec.json.encode({**old, **change}))}
 
 
-def _decoded(value: Raw | None, kind: type[_T]) -> _T | None:
+def _decode_as(value: Raw | None, kind: type[_T]) -> _T | None:
     """A value, if it is of this kind. The CLI says what is wrong with others."""
     try:
         return None if value is None else msgspec.json.decode(value, type=kind)

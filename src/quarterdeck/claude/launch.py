@@ -138,7 +138,7 @@ def require_support(launch: Launch, version: str) -> None:
             "continue_ (it would begin a new conversation: name the session with resume)",
             version=version,
         )
-    for option in _chosen(launch):
+    for option in _chosen_options(launch):
         if (until := UNTIL.get(option.name)) and numbers > version_numbers(until):
             raise UnsupportedError(
                 f"{option.name} ({option.flag}: the last version that has it is {until})",
@@ -187,7 +187,7 @@ def _argument(option: Option, value: str, files: ArgumentFiles | None) -> str:
     return f"{option.file_flag}={files.write(option.name, value)}"
 
 
-def _chosen(launch: Launch) -> list[Option]:
+def _chosen_options(launch: Launch) -> list[Option]:
     """The options that differ from the defaults, which work on every version."""
     plain = Launch()
     return [each for each in OPTIONS if getattr(launch, each.name) != getattr(plain, each.name)]

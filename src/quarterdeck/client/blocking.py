@@ -81,7 +81,7 @@ class BlockingClient:
         connection = self._connection()
         try:
             with self._errors(connection):
-                response = self._sent(connection, call)
+                response = self._send_request(connection, call)
                 if response.status >= 400:
                     raise refusal(problem_in(response.status, response.read()))
                 while piece := response.read(CHUNK):
@@ -111,11 +111,11 @@ class BlockingClient:
 
     def events(self, session: str, *, after: int = 0) -> Iterator[EventShape]:
         """A session's history after a number; a page is read when it is needed."""
-        return self._paged(lambda number: calls.events(session, number), after)
+        return self._iterate_pages(lambda number: calls.events(session, number), after)
 
     def audit(self, session: str | None = None) -> Iterator[EventShape]:
         """The audit log, newest entry first."""
-        return self._paged(lambda number: calls.audit(session, before=number), 0)
+        return self._iterate_pages(lambda number: calls.audit(session, before=number), 0)
 
     def asks(self, session: str | None = None, *, ended: bool = False) -> tuple[AskView, ...]:
         """The open questions, oldest first; also (`ended`) those whose agent has ended."""
@@ -142,7 +142,7 @@ class BlockingClient:
         connection = self._connection()
         try:
             with self._errors(connection):
-                response = self._sent(connection, call)
+                response = self._send_request(connection, call)
                 status, data = response.status, response.read()
         finally:
             connection.close()
@@ -151,7 +151,7 @@ class BlockingClient:
             return cast("_T", replace(found, repeated=True))
         return found
 
-    def _sent(
+    def _send_request(
         self, connection: http.client.HTTPConnection, call: Call[_T]
     ) -> http.client.HTTPResponse:
         headers = call.headers(self.where.token)
@@ -172,7 +172,7 @@ class BlockingClient:
             )
         return http.client.HTTPConnection(host, parts.port, timeout=self._seconds)
 
-    def _paged(
+    def _iterate_pages(
         self, page_after: Callable[[int], Call[EventPage]], after: int
     ) -> Iterator[EventShape]:
         following: int | None = after

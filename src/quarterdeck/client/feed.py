@@ -38,10 +38,10 @@ class Listener(Protocol):
     def live(self, frame: Live) -> None:
         """Text is being written."""
 
-    def lost(self, reason: str) -> None:
+    def connection_lost(self, reason: str) -> None:
         """The hub is away."""
 
-    def found(self) -> None:
+    def connection_made(self) -> None:
         """It is there, for the first time or again."""
 
 
@@ -83,7 +83,7 @@ class Feed:
                 if self._epoch is None and not self._patient:
                     raise
                 if self._there.is_set() or isinstance(error, LinkClosed):
-                    self._listener.lost(str(error))
+                    self._listener.connection_lost(str(error))
                 self._stream, self._there = None, anyio.Event()
             await anyio.sleep(RETRY_SECONDS)
 
@@ -124,7 +124,7 @@ class Feed:
                     return
                 self._epoch, self._stream = stream.hello.epoch, stream
                 self._there.set()
-                self._listener.found()
+                self._listener.connection_made()
             case Events(events=shapes):
                 new = tuple(shape for shape in shapes if shape.seq > self.seen)
                 if new:

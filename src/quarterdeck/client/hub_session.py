@@ -158,7 +158,7 @@ class HubSession(SessionClient, SessionControls):
                 decision: object = function(ask)
                 if inspect.isawaitable(decision):
                     decision = await _result(decision)
-                answer = _checked(ask, decision)
+                answer = _check_answer(ask, decision)
             except Exception as error:  # a callback that fails denies
                 log.exception("the permission callback failed for %s", ask.tool_name)
                 answer = _denial(ask, FAILED.format(error))
@@ -223,7 +223,7 @@ async def _result(later: Awaitable[object]) -> object:
     return await later
 
 
-def _checked(ask: HubAsk, decision: object) -> Answer:
+def _check_answer(ask: HubAsk, decision: object) -> Answer:
     if not isinstance(decision, Answer | Decision):
         raise UsageError(NO_DECISION.format(decision))
     return to_answer(ask.opened, decision)

@@ -277,7 +277,7 @@ class SessionClient:
         self._seen = shapes[-1].seq
         self._ring()
 
-    def showed(self, shape: SessionShape) -> None:
+    def update_view(self, shape: SessionShape) -> None:
         """A view came by the feed."""
         if self._view is not None and shape.head >= self._view.head:
             self._view = shape
@@ -298,13 +298,13 @@ class _Receiver:
         self._session.took(shapes)
 
     def view(self, shape: SessionShape) -> None:
-        self._session.showed(shape)
+        self._session.update_view(shape)
 
     def live(self, frame: Live) -> None:
         """Text that is still being made is not kept."""
 
-    def lost(self, reason: str) -> None:
+    def connection_lost(self, reason: str) -> None:
         """The feed reconnects."""
 
-    def found(self) -> None:
+    def connection_made(self) -> None:
         """It is there, for the first time or again."""

@@ -54,7 +54,7 @@ def describe(error: msgspec.DecodeError) -> str:
         why = "missing" if field["how"].startswith("missing") else "unknown field"
         return f"{_member(place, field['name'])}: {why}"
     if what.startswith("Expected "):
-        what = _expected(what)
+        what = _expectation(what)
     elif (value := _VALUE.fullmatch(what)) is not None:
         what = f"{value['value']} is not one of its values"
     elif (own := _OWN.fullmatch(what)) is not None:
@@ -72,7 +72,7 @@ def _member(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _expected(what: str) -> str:
+def _expectation(what: str) -> str:
     for sign, words in _BOUNDS:
         what = what.replace(sign, words, 1)
     return _KIND.sub(lambda found: _kinds(found[1]), what[0].lower() + what[1:])

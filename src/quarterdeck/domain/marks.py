@@ -148,7 +148,7 @@ def _pieces(text: str) -> Iterator[str]:
         if match[0][0] in " \t\n":
             yield from _blanks(match[0], first=match.start() == 0, last=match.end() == len(text))
         else:
-            yield from _hidden(text, match.start(), match.end())
+            yield from _hidden_characters(text, match.start(), match.end())
         at = match.end()
     yield text[at:]
 
@@ -174,7 +174,7 @@ def _line(blanks: str, most: int) -> str:
     return f"· {len(blanks)} blanks ·" if len(blanks) > most else blanks
 
 
-def _hidden(text: str, start: int, end: int) -> Iterator[str]:
+def _hidden_characters(text: str, start: int, end: int) -> Iterator[str]:
     """Characters that are not seen, each as its code point."""
     at = start
     while at < end:

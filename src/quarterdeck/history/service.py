@@ -95,7 +95,7 @@ class HistoryService:
         return cls(hub, journal, index, retention=retention, config_dir=config_dir)
 
     @asynccontextmanager
-    async def running(self, duty: Duty = alone) -> AsyncIterator[None]:
+    async def run(self, duty: Duty = alone) -> AsyncIterator[None]:
         """Maintain the index and apply the retention rule while the block runs."""
         try:
             async with background_tasks() as tasks:

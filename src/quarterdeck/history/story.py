@@ -26,7 +26,7 @@ from quarterdeck.history.cli_lines import (
 )
 from quarterdeck.hub.supervision.budgets import sentence
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.wire.base import Message, UnknownPart
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import (
@@ -262,7 +262,7 @@ def _notice(event: ev.Event, at: int) -> Notice | None:
     def notice(text: str, tone: Tone = "plain", subject: str = "") -> Notice:
         return Notice(at=at, code=code, text=text, tone=tone, subject=subject)
 
-    event = worded(event)
+    event = with_texts(event)
     match event:
         case ev.RunEnded(reason=reason, clean=clean, stderr=stderr):
             return Notice(

@@ -19,7 +19,7 @@ from quarterdeck.hub.fleet import AgentElsewhere as AgentElsewhere
 from quarterdeck.hub.fleet import Asker as Asker
 from quarterdeck.hub.fleet import Fleet as Fleet
 from quarterdeck.hub.fleet import PeerAway as PeerAway
-from quarterdeck.hub.fleet import acting as acting
+from quarterdeck.hub.fleet import act_as as act_as
 from quarterdeck.hub.fleet import asking as asking
 from quarterdeck.hub.fleet import own_work as own_work
 from quarterdeck.hub.live import Live as Live

@@ -60,7 +60,9 @@ class CliAccess:
     async def tokens(self) -> list[CliTokenView]:
         """The tokens that were used, oldest first; those of deleted sessions are left out."""
         found: list[CliTokenView] = []
-        for session, since in sorted(self._clis.tokens.used().items(), key=lambda each: each[1]):
+        for session, since in sorted(
+            self._clis.tokens.used_tokens().items(), key=lambda each: each[1]
+        ):
             name = NEW_SESSIONS
             if session != ROOT:
                 try:
@@ -77,13 +79,13 @@ class CliAccess:
         if session != ROOT:
             await self._view(session)
         await to_thread.run_sync(self._clis.tokens.revoke, session)
-        await self._revoked(session, by)
+        await self._revoke(session, by)
 
     async def reload(self) -> None:
         """Take over what a command has taken back."""
         for session in await to_thread.run_sync(self._clis.tokens.reload):
             try:
-                await self._revoked(session, "")
+                await self._revoke(session, "")
             except JournalError as error:  # it is revoked all the same
                 log.error("session %s: not in its audit log: %s", session, error)
 
@@ -98,7 +100,7 @@ class CliAccess:
         else:
             await self._record(entry)
 
-    async def _revoked(self, session: str, by: str) -> None:
+    async def _revoke(self, session: str, by: str) -> None:
         """`by` is empty for a command on the hub's machine."""
         self._clis.cut(session)
         if session == ROOT:

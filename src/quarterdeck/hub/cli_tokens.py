@@ -101,17 +101,17 @@ class CliTokens:
 
     def token(self, session: str) -> str:
         """The token of a session."""
-        return cli_token(self.secret, session, self._revoked(session))
+        return cli_token(self.secret, session, self._revoke(session))
 
     def root_token(self, session: str) -> str:
         """The token with which the CLI of a session comes back to `/`."""
-        return root_token(self.secret, session, self._revoked(session))
+        return root_token(self.secret, session, self._revoke(session))
 
-    def _revoked(self, session: str) -> int:
+    def _revoke(self, session: str) -> int:
         known = self._known.get(session)
         return known.revoked if known else 0
 
-    def used(self) -> dict[str, float]:
+    def used_tokens(self) -> dict[str, float]:
         """The sessions whose token was used, since when."""
         return {name: each.since for name, each in self._known.items() if each.since}
 
@@ -142,7 +142,7 @@ class CliTokens:
         if self._path is None:
             self._known |= change(self._known.get(session, UsedToken()))
             return
-        with _locked(self._path.with_suffix(".lock")):
+        with _hold_lock(self._path.with_suffix(".lock")):
             known = self._read(self._path)
             known |= change(known.get(session, UsedToken()))
             plain = [name for name, each in known.items() if not each.revoked]
@@ -171,7 +171,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)

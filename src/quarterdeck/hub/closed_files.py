@@ -42,11 +42,13 @@ class ClosedFiles:
         rules = self._policies.rules_for(view.spec, view.session)
         rules = replace(rules, policies=(*rules.policies, *_secrets()))
         if len(listed) < AT_ONCE:
-            return _closed(view, rules, root, listed)
-        return await anyio.to_thread.run_sync(_closed, view, rules, root, listed)
+            return _closed_paths(view, rules, root, listed)
+        return await anyio.to_thread.run_sync(_closed_paths, view, rules, root, listed)
 
 
-def _closed(view: SessionView, rules: Rules, root: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+def _closed_paths(
+    view: SessionView, rules: Rules, root: str, paths: tuple[str, ...]
+) -> tuple[str, ...]:
     context = place_of(view, None)
     facts = facts_of(view, int(time.time() * 1000), DEFAULT, agent=None, subagent=False)
     found: list[str] = []

@@ -106,29 +106,29 @@ Effect = (
 )
 
 
-def _sent(event: Sent) -> WriteLine:
+def _write_line(event: Sent) -> WriteLine:
     return WriteLine(number=event.number, line=bytes(event.line))
 
 
-def _starting(event: RunStarting) -> StartProcess:
+def _start_process(event: RunStarting) -> StartProcess:
     return StartProcess(starting=event)
 
 
-def _ended(event: RunEnded) -> ForgetRun:
+def _forget_run(event: RunEnded) -> ForgetRun:
     return ForgetRun(run=event.run)
 
 
-def _alarmed(event: Alarmed) -> StopProcess | None:
+def _stop_process(event: Alarmed) -> StopProcess | None:
     if event.act == AlarmAct.RUN_KILLED:
         return StopProcess(force=True)
     return StopProcess() if event.act == AlarmAct.RUN_ENDED else None
 
 
 EFFECTS: dict[type[object], Callable[[Any], Effect | None]] = {
-    Sent: _sent,
-    RunStarting: _starting,
-    RunEnded: _ended,
-    Alarmed: _alarmed,
+    Sent: _write_line,
+    RunStarting: _start_process,
+    RunEnded: _forget_run,
+    Alarmed: _stop_process,
 }
 """What each event has the shell do. Events that are not here are only journalled."""
 

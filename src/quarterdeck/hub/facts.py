@@ -83,7 +83,7 @@ async def _tick(session: Session, _: object) -> on.StartFacts:
     return on.StartFacts(now=now, over=facts.over, run=new_id(), written=written)
 
 
-async def _ended(session: Session, _: object) -> on.EndFacts:
+async def _end_facts(session: Session, _: object) -> on.EndFacts:
     """The state of a run has what it has written; the journal has it of a run that has ended."""
     supervisor = session.supervisor
     return on.EndFacts(
@@ -98,7 +98,7 @@ async def _ended(session: Session, _: object) -> on.EndFacts:
 # --- budgets -------------------------------------------------------------------------------------
 
 
-async def _spending(session: Session, check: on.CheckSpending) -> on.BudgetFacts:
+async def _budget_facts(session: Session, check: on.CheckSpending) -> on.BudgetFacts:
     """Most lines change no number, and are passed over; but others may have spent (`again`)."""
     supervisor, run = session.supervisor, session.run_state
     now, prices = supervisor.now, supervisor.prices
@@ -205,7 +205,7 @@ async def _answer(session: Session, command: cmd.AnswerAsk) -> on.AnswerFacts:
     )
     if not answers.is_lasting(command):
         return facts
-    return await _granting(session, command, asked, facts)
+    return await _answer_facts(session, command, asked, facts)
 
 
 async def _check_held(session: Session) -> None:
@@ -220,7 +220,7 @@ async def _check_held(session: Session) -> None:
         raise StaleFence(f"session {session.id}")
 
 
-async def _granting(
+async def _answer_facts(
     session: Session, command: cmd.AnswerAsk, asked: answers.Question, facts: on.AnswerFacts
 ) -> on.AnswerFacts:
     """Whether the rules of an answer allow its call, or which ones do."""
@@ -270,10 +270,10 @@ GATHER: dict[type[object], Callable[[Session, Any], Awaitable[Facts]]] = {
     cmd.CancelPrompt: _cancelled_prompt,
     cmd.AnswerAsk: _answer,
     on.Create: _start,
-    on.Ended: _ended,
-    on.Move: _ended,
+    on.Ended: _end_facts,
+    on.Move: _end_facts,
     on.Tick: _tick,
-    on.CheckSpending: _spending,
+    on.CheckSpending: _budget_facts,
     on.CheckFreed: _budgets,
     on.CheckAlive: _alive,
     on.SendNext: _send_next,

@@ -60,7 +60,7 @@ class Asker(Value):
 _asking: ContextVar[Asker] = ContextVar("asking", default=Asker())  # noqa: B039 - frozen
 
 
-def acting(role: Role, person: str = "") -> AbstractContextManager[None]:
+def act_as(role: Role, person: str = "") -> AbstractContextManager[None]:
     """What is submitted in the block is for a person with this role; the owner checks it again."""
     return asking(Asker(person=person, role=role))
 

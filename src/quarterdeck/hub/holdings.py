@@ -80,7 +80,7 @@ def changes(holds: Holds, message: Message) -> Iterator[Event]:
         return
     match message:
         case Assistant():
-            yield from _spoken(holds, message)
+            yield from _assistant_events(holds, message)
         case User(is_replay=False):
             yield from _results(holds, message)
         case Init():
@@ -90,16 +90,16 @@ def changes(holds: Holds, message: Message) -> Iterator[Event]:
         case TaskProgress() if not holds.tasks:
             pass  # of a task that is not listed
         case TaskStarted() | TaskProgress() | TaskUpdated() | TaskNotification():
-            yield from tasks.reported(holds, message)
+            yield from tasks.task_report_events(holds, message)
         case BackgroundTasksChanged():
             yield from tasks.background_set(holds, message.tasks)
         case CommandsChanged(commands=commands):
-            yield from offers.offered(holds, commands=offers.commands_in(commands))
+            yield from offers.offer_events(holds, commands=offers.commands_in(commands))
         case CompactBoundary(compact_metadata=compacted):
             yield from _context(holds, tokens=compacted.post_tokens, exact=True)
         case ConversationReset():
             yield from _context(holds, tokens=0, exact=True)
-            yield from todos.changed(holds, ())
+            yield from todos.todo_events(holds, ())
         case _:
             pass
 
@@ -110,7 +110,7 @@ def changes_by_answer(holds: Holds, subtype: str, answer: Raw | None) -> Iterato
         return
     if subtype == Initialize().subtype:
         found: InitializeAnswer = decode_answer(Initialize(), answer)
-        yield from offers.offered(
+        yield from offers.offer_events(
             holds,
             commands=offers.commands_in(found.commands),
             models=offers.models_in(found.models),
@@ -119,17 +119,17 @@ def changes_by_answer(holds: Holds, subtype: str, answer: Raw | None) -> Iterato
     elif subtype == McpStatus().subtype and (servers := decode_or_none(answer, McpServers)):
         yield from offers.servers_listed(holds, servers.mcp_servers)
     elif subtype == ListModels().subtype and (listed := decode_or_none(answer, Models)):
-        yield from offers.offered(holds, models=offers.models_in(listed.models))
+        yield from offers.offer_events(holds, models=offers.models_in(listed.models))
     elif subtype == GetContextUsage().subtype and (use := decode_or_none(answer, ContextUsage)):
         window = use.raw_max_tokens or use.max_tokens
         yield from _context(holds, tokens=use.total_tokens, window=window, exact=True)
 
 
-def _spoken(holds: Holds, message: Assistant) -> Iterator[Event]:
+def _assistant_events(holds: Holds, message: Assistant) -> Iterator[Event]:
     parent = message.parent_tool_use_id
     for block in message.blocks:
         if isinstance(block, ToolUseBlock) and id_of(block.id) is not None:
-            for event in _called(holds, block, parent):
+            for event in _call_events(holds, block, parent):
                 holds = evolve_holds(holds, event, 0)
                 yield event
     body = message.message
@@ -137,7 +137,7 @@ def _spoken(holds: Holds, message: Assistant) -> Iterator[Event]:
         yield from _context(holds, tokens=body.usage.context_tokens)
 
 
-def _called(holds: Holds, block: ToolUseBlock, parent: str | None) -> Iterator[Event]:
+def _call_events(holds: Holds, block: ToolUseBlock, parent: str | None) -> Iterator[Event]:
     if len(holds.tools) < MOST_TOOLS and all(block.id != one.call for one in holds.tools):
         yield ToolStarted(
             call=block.id,
@@ -148,7 +148,7 @@ def _called(holds: Holds, block: ToolUseBlock, parent: str | None) -> Iterator[E
     if block.name in tasks.SUBAGENT_TOOLS:
         yield from tasks.subagent_called(holds, block)
     elif parent is None:  # a subagent has to-dos of its own
-        yield from todos.called(holds, block)
+        yield from todos.call_events(holds, block)
 
 
 def _results(holds: Holds, message: User) -> Iterator[Event]:

@@ -221,7 +221,7 @@ class Hub:
         self.worktree_service = Worktrees(self.runners.requests, self._find, closed)
         self.reviews = Reviews(self.runners.requests, self._find, closed)
         self._moves = Moves(
-            journal, self.runners.requests, self.runners.connected, lambda: self.runners.local
+            journal, self.runners.requests, self.runners.is_connected, lambda: self.runners.local
         )
 
     def change(self, *, limits: Limits | None = None, timeouts: Timeouts | None = None) -> None:
@@ -241,7 +241,7 @@ class Hub:
         return None if session is None else ProcessEvents(session)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """Load the running sessions from the journal, and run the clock, while the block runs."""
         await self._supervisor.load(self._journal)
         later = await self._take_up()
@@ -369,12 +369,14 @@ class Hub:
                 port.forget()  # the socket of a CLI or of a program; it dials again
             self._sessions.forget(each.id)
 
-    async def _routed(self, command: AnyCommand) -> Outcome:
+    async def _route(self, command: AnyCommand) -> Outcome:
         """Have the hub that owns a session, or is to start one, do a command."""
         fleet = self.fleet
         assert fleet is not None
         if isinstance(command, cmd.CreateSession):
-            command = await self._placed(replace(command, session=command.session or new_id()))
+            command = await self._with_machine(
+                replace(command, session=command.session or new_id())
+            )
 
         async def find() -> Owner | None:
             view, machine = await self._place_of(command)
@@ -404,7 +406,7 @@ class Hub:
         await self._claim(_machine_of(view))
         return True
 
-    async def _placed(self, command: cmd.CreateSession) -> cmd.CreateSession:
+    async def _with_machine(self, command: cmd.CreateSession) -> cmd.CreateSession:
         """The command with the name of the machine: `local` is another one for each hub."""
         spec = self.worktree_service.resolve(command.spec)
         if spec.machine is not None:
@@ -440,7 +442,7 @@ class Hub:
 
     async def submit(self, command: AnyCommand) -> Outcome:
         """Do what a command asks for; with several hubs, where its session is."""
-        return await (self.submit_here(command) if self.fleet is None else self._routed(command))
+        return await (self.submit_here(command) if self.fleet is None else self._route(command))
 
     async def submit_here(self, command: AnyCommand) -> Outcome:
         """Do what a command asks for, in this hub."""

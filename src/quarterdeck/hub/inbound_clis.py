@@ -216,18 +216,18 @@ class InboundClis:
                 finally:
                     self._held -= 1
                 receive, send = held.receive, held.send
-            scope = await self._placed(scope)
+            scope = await self._place(scope)
         elif path_of(scope) == ROOT_EVENTS:
-            scope = self._posted(scope)
+            scope = self._place_posted(scope)
         await self._endpoint(scope, receive, send)
 
-    def _posted(self, scope: Scope) -> Scope:
+    def _place_posted(self, scope: Scope) -> Scope:
         """The events of a CLI that connected to `/` and sends them by POST.
 
         One that has not taken its own token yet says not which it is. There may be one such CLI at
         a time. Others are told that nobody knows them.
         """
-        session = self._named(scope)
+        session = self._token_session(scope)
         if session is not None:
             if (port := self._ports.get(session)) is not None:
                 port.has_token = True
@@ -246,16 +246,16 @@ class InboundClis:
             path_of(scope) == "/"
             and not _has_been_here(scope)
             and header(scope, b"origin") is None
-            and self._named(scope) is None
+            and self._token_session(scope) is None
             and self._bears(scope, "/")
         )
 
-    async def _placed(self, scope: Scope) -> Scope:
+    async def _place(self, scope: Scope) -> Scope:
         """Give a CLI at `/` a session's own path; make the session if there is none."""
         path = path_of(scope)
         back = _has_been_here(scope)
         at_root = path == "/"
-        if at_root and (named := self._named(scope)) is not None:
+        if at_root and (named := self._token_session(scope)) is not None:
             # It was here before, also if it posts what it says and so names no last message.
             session, at_root, back = named, False, True
             if self._is_sent_away(scope, session):
@@ -331,7 +331,7 @@ class InboundClis:
         )
         return next(said, None)
 
-    def _named(self, scope: Scope) -> str | None:
+    def _token_session(self, scope: Scope) -> str | None:
         """The session that the token of a CLI at `/` names; None if it names none, or is wrong."""
         kind, _, token = (header(scope, b"authorization") or "").partition(" ")
         session, dot, _ = token.partition(".")

@@ -27,7 +27,7 @@ from quarterdeck.wire.rawjson import dump, has_lone_surrogate
 _SLASH_COMMAND = re.compile(r"\s*/[\w:.-]+(\s|$)")
 
 
-def mended(line: bytes) -> tuple[bytes, str | None]:
+def mend(line: bytes) -> tuple[bytes, str | None]:
     """The line as UTF-8, and why it cannot be kept as JSON, if it cannot."""
     try:
         line.decode("utf-8")
@@ -48,7 +48,7 @@ class ReadLine(NamedTuple):
 
 def read_line(line: bytes) -> ReadLine:
     """Read a line, whatever it is. A large one is read off the event loop."""
-    line, flaw = mended(line)
+    line, flaw = mend(line)
     message = codec.from_cli(line)
     if len(line) >= LARGE and isinstance(message, User | Assistant):
         # It is decoded on demand, and remembered: here and not on the event loop.
@@ -56,7 +56,7 @@ def read_line(line: bytes) -> ReadLine:
     return ReadLine(line, flaw, message)
 
 
-def kept(run: str, number: int, line: bytes, message: Message, flaw: str | None) -> Event:
+def line_event(run: str, number: int, line: bytes, message: Message, flaw: str | None) -> Event:
     """The event that keeps a line, which is UTF-8, whatever it means."""
     error = message.error if isinstance(message, Malformed) else flaw
     if error is None:
@@ -74,7 +74,7 @@ def uuid_of(line: Raw) -> str | None:
 def messages(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
     """The lines that are messages of the conversation, each with its uuid."""
     for line in lines:
-        if mended(line)[1] is not None:
+        if mend(line)[1] is not None:
             continue
         match codec.from_cli(line):
             case User(uuid=str(uuid)) | Assistant(uuid=str(uuid)):

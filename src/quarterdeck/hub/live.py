@@ -82,7 +82,7 @@ class Live:
             for listener, _ in tuple(self._near_listeners.values()):
                 listener(delta)
 
-    def superseded(self, session: str, *, far: bool = False) -> None:
+    def supersede(self, session: str, *, far: bool = False) -> None:
         """A whole message of the session is on its way into the journal, or its turn is over."""
         if self._so_far.pop(session, None) is not None and not far:
             for _, whole in tuple(self._near_listeners.values()):

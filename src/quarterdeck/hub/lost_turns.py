@@ -35,9 +35,9 @@ class LostTurn(Mutable):
             case ControlResponse() | KeepAlive() | User(is_replay=True):
                 pass
             case _:
-                self.settled()
+                self.settle()
 
-    def interrupted(self, at: int) -> None:
+    def note_interrupt(self, at: int) -> None:
         """The CLI has answered an interrupt, at a time in ms."""
         if self.in_doubt:
             self._over_at = at + SETTLE_MS
@@ -46,7 +46,7 @@ class LostTurn(Mutable):
         """Whether the turn is over, at a time in ms."""
         return self.in_doubt and self._over_at is not None and now >= self._over_at
 
-    def settled(self) -> None:
+    def settle(self) -> None:
         """There is no doubt any more."""
         self.in_doubt = False
         self._over_at = None

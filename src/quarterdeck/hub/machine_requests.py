@@ -90,14 +90,14 @@ class MachineRequests:
         finally:
             del self._open[id_]
 
-    def replied(self, machine: str, reply: Reply, lines: list[bytes]) -> None:
+    def take_reply(self, machine: str, reply: Reply, lines: list[bytes]) -> None:
         """A machine has answered; an answer that nobody waits for (any more) is nothing."""
         asked, answer = self._open.get(reply.request, ("", None))
         if answer is not None and asked == machine and not answer.done():
             # Diffs are in it, and with them whatever is in files.
             answer.set_result((reply.refused, mask_tokens_in(b"\n".join(lines))))
 
-    def lost(self, machine: str) -> None:
+    def forget_machine(self, machine: str) -> None:
         """The machine is gone: whether it did what it was asked to is not known."""
         for asked, answer in self._open.values():
             if asked == machine and not answer.done():

@@ -16,7 +16,7 @@ from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.hub.cli_sessions import CliSessions
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.protocol.commands import CreateSession
-from quarterdeck.protocol.launch_members import BYPASS, bypassing
+from quarterdeck.protocol.launch_members import BYPASS, bypass_names
 from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.transcripts.catalogue import list_sessions
@@ -37,7 +37,7 @@ def check_new(spec: SessionSpec) -> None:
         raise UsageError(
             f"mode: {BYPASS} needs skip_permissions as well (--dangerously-skip-permissions)"
         )
-    if not spec.skip_permissions and (names := bypassing(spec.subagents)):
+    if not spec.skip_permissions and (names := bypass_names(spec.subagents)):
         raise UsageError(f"subagents: {names[0][:100]!r}: {BYPASS} needs skip_permissions as well")
 
 

@@ -39,7 +39,7 @@ def turn_started(holds: Holds, init: Init) -> Iterator[Event]:
     offers, cut = holds.offers, holds.cut
     commands = _unknown(init.slash_commands, {each.name for each in offers.commands})
     agents = _unknown(init.agents, {each.name for each in offers.agents})
-    yield from offered(
+    yield from offer_events(
         holds,
         commands=(*offers.commands, *(OfferedCommand(name=name) for name in commands))
         if commands and "commands" not in cut
@@ -55,7 +55,7 @@ def _unknown(names: Iterable[str], known: set[str]) -> list[str]:
     return [name for name in dict.fromkeys(clipped) if name and name not in known]
 
 
-def offered(
+def offer_events(
     holds: Holds,
     *,
     commands: Iterable[OfferedCommand] | None = None,
@@ -64,9 +64,9 @@ def offered(
 ) -> Iterator[Event]:
     """The event for changed offers, if they have changed."""
     old, cut = holds.offers, dict[str, int]()
-    kept_commands = _kept("commands", commands, old.commands, cut)
-    kept_models = _kept("models", models, old.models, cut)
-    kept_agents = _kept("agents", agents, old.agents, cut)
+    kept_commands = _changed_items("commands", commands, old.commands, cut)
+    kept_models = _changed_items("models", models, old.models, cut)
+    kept_agents = _changed_items("agents", agents, old.agents, cut)
     if kept_commands is not None or kept_models is not None or kept_agents is not None:
         yield OffersChanged(commands=kept_commands, models=kept_models, agents=kept_agents, cut=cut)
 
@@ -74,7 +74,7 @@ def offered(
 _Item = TypeVar("_Item")
 
 
-def _kept(
+def _changed_items(
     name: str, items: Iterable[_Item] | None, old: tuple[_Item, ...], cut: dict[str, int]
 ) -> tuple[_Item, ...] | None:
     """A list within its limit; None if it is missing or unchanged."""

@@ -205,7 +205,7 @@ class Programs:
         if port.wire is not None:
             port.wire.close(REPLACED)
         port.by = by
-        port.connected(wire)
+        port.connect(wire)
         try:
             if port.stopping is not None:
                 wire.put(port.stopping)
@@ -216,7 +216,7 @@ class Programs:
                 header, lines = await next_frame(receive)
                 await self._take(port, owner, header, lines)
         finally:
-            await self._gone(port, wire, owner, refused=self._check(token) is None)
+            await self._note_exit(port, wire, owner, refused=self._check(token) is None)
 
     def _may_begin(self, token: str) -> bool:
         """Whether one more session may begin now: a token must not make countless ones."""
@@ -229,7 +229,7 @@ class Programs:
         begun.append(now)
         return True
 
-    async def _gone(self, port: _Port, wire: Wire, owner: RunOwner, *, refused: bool) -> None:
+    async def _note_exit(self, port: _Port, wire: Wire, owner: RunOwner, *, refused: bool) -> None:
         if port.wire is not wire:
             return
         port.wire = None
@@ -255,7 +255,7 @@ class Programs:
             case Lines(first=first):
                 await owner.run_said(port.run, first, lines)
             case Written(upto=upto):
-                port.written(upto)
+                port.note_written(upto)
             case ProgramAnswer(request_id=request_id, response=response):
                 await self._answer(port, owner, request_id, response)
             case ProgramAct():

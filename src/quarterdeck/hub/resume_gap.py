@@ -46,7 +46,7 @@ class ResumeGap:
         self._cut_off: str | None = None
         self._known: set[str] = set()
 
-    async def wanted(
+    async def next_query(
         self, log: Log, session: str, run: str, began: int, cli_session: str | None
     ) -> TranscriptQuery | None:
         """What to ask the machine of a run for, after its first turn; None: nothing more.
@@ -59,7 +59,7 @@ class ResumeGap:
             return None
         self._tries += 1
         self._cut_off, known = await _cut_off(log, session, began)
-        prompts = await _given(log, session, began, known) if self._cut_off else None
+        prompts = await _known_prompts(log, session, began, known) if self._cut_off else None
         if prompts is None:
             self._tries = TRIES
             return None
@@ -68,7 +68,7 @@ class ResumeGap:
             cli_session=cli_session, known=tuple(known), prompts=tuple(prompts), earlier=True
         )
 
-    def unanswered(self, run: str) -> bool:
+    def is_unanswered(self, run: str) -> bool:
         """Whether the machine was asked, and has found nothing yet."""
         return run == self._run and 0 < self._tries < TRIES
 
@@ -114,7 +114,7 @@ async def _cut_off(log: Log, session: str, began: int) -> tuple[str | None, dict
     return cut_off, known
 
 
-async def _given(
+async def _known_prompts(
     log: Log, session: str, began: int, known: dict[str, None]
 ) -> dict[str, None] | None:
     """The prompts that a run was given; None for a run of very many events.

@@ -32,7 +32,7 @@ async def session_with(
 ) -> str | None:
     """The session of a CLI at `/` that said this message, and is not of this hub."""
     looked = 0
-    async for view in _running(journal):
+    async for view in _running_views(journal):
         if view.machine != INBOUND or is_here(view):
             continue
         looked += 1
@@ -50,7 +50,7 @@ async def session_with(
     return None
 
 
-async def _running(journal: Journal) -> AsyncIterator[SessionView]:
+async def _running_views(journal: Journal) -> AsyncIterator[SessionView]:
     after: str | None = None
     while page := await journal.summaries(after=after, limit=500, archived=None):
         after = page[-1].session

@@ -81,7 +81,7 @@ class Run:
         """Take the next event of this run from the journal, with its time."""
         self.state.evolve(event, at)
 
-    def restored(self, holds: Holds) -> None:
+    def finish_restore(self, holds: Holds) -> None:
         """All events of the journal were taken."""
         self.state.holds = holds
         self.said = self.state.said

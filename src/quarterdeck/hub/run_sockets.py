@@ -106,14 +106,14 @@ class NumberedPort:
     def unwritten(self) -> dict[int, bytes]:
         return self.waiting
 
-    def connected(self, wire: Wire) -> None:
+    def connect(self, wire: Wire) -> None:
         """Its socket is there: say what we have, and wait to hear what was written."""
         self.wire = wire
         self._synced = False
         self._acknowledged = self.upto
         wire.put(Ack(upto=self.upto))
 
-    def written(self, upto: int) -> None:
+    def note_written(self, upto: int) -> None:
         """Everything up to this number is with the CLI; the rest follows, once."""
         for number in [number for number in self.waiting if number <= upto]:
             del self.waiting[number]

@@ -231,9 +231,9 @@ class RunState:
             case SaidBroken(run=self.run, number=number, text=text):
                 return self._line(number, known or codec.from_cli(text.encode()), at)
             case Recalled(run=self.run, line=line):
-                return self._recalled(codec.from_cli(bytes(line)))
+                return self._import_message(codec.from_cli(bytes(line)))
             case Sent(run=self.run):
-                self._sent(event, at, known)
+                self._note_sent(event, at, known)
             case SandboxStarted(run=self.run):
                 self.sandbox = event
             case (
@@ -242,9 +242,9 @@ class RunState:
             ):
                 self.said = max(self.said, number)
             case RunStarting() | RunStarted() | LinkLost() | LinkFound() if event.run == self.run:
-                self._moved(event, at)
+                self._note_process(event, at)
             case AskOpened() | AskAnswered() | AskWithdrawn() | Decided() | LeftToCli():
-                self._asked(event, at)
+                self._note_ask(event, at)
             case SpecChanged(spec=spec):
                 self.spec = spec
                 self.gate.change(spec)
@@ -263,7 +263,7 @@ class RunState:
                 self.status.turn_ended()
                 if outcome == NO_RESULT:  # no line may have said so
                     self.peer.turn_lost()
-                    self.lost_turn.settled()
+                    self.lost_turn.settle()
             case Alarmed(alarm=alarm) if alarm == UNSTOPPABLE:
                 self.stopped_at = 0
             case _:
@@ -276,7 +276,7 @@ class RunState:
     def evolve_piece(self, message: StreamEvent, at: int) -> None:
         """Take a piece of a message, which is no event of the journal."""
         self.watch.receive(message, at)
-        self.lost_turn.settled()
+        self.lost_turn.settle()
         self.meter.receive(message)
 
     def _line(self, number: int, message: Message, at: int) -> LineReport:
@@ -288,7 +288,7 @@ class RunState:
             return report
         self.watch.receive(message, at)
         if len(events) == 1 and type(message) not in READ_BY_PARTS:
-            self.lost_turn.settled()
+            self.lost_turn.settle()
             report.plain = True
             report.answers = self.peer.lines_to_send()
             return report
@@ -300,14 +300,14 @@ class RunState:
         for event in report.events:
             match event:
                 case Asked(request=request):
-                    self._requested(request, report, at)
+                    self._note_request(request, report, at)
                 case Withdrawn(request_id=request_id):
                     self.asked_at.pop(request_id, None)
                 case RequestEnded(subtype=subtype, ending=Answered(json=json)):
                     if subtype == Initialize().subtype:
-                        report.switched += self.switches.introduced(json)
+                        report.switched += self.switches.introduction_events(json)
                     elif subtype == Interrupt().subtype:
-                        self.lost_turn.interrupted(at)
+                        self.lost_turn.note_interrupt(at)
                 case _:
                     pass
         report.by_cli = self.gate.results(message, self.switches.mode)
@@ -318,7 +318,7 @@ class RunState:
         report.answers = self.peer.lines_to_send()
         return report
 
-    def _requested(self, message: ControlRequest, report: LineReport, at: int) -> None:
+    def _note_request(self, message: ControlRequest, report: LineReport, at: int) -> None:
         match message.request:
             case CanUseTool() as request:
                 self.asked_at[message.request_id] = at
@@ -331,7 +331,7 @@ class RunState:
             case _:
                 pass
 
-    def _recalled(self, message: Message) -> LineReport:
+    def _import_message(self, message: Message) -> LineReport:
         """A message that was read from the CLI's transcript."""
         report = LineReport(message=message, events=self.peer.receive_message(message))
         if report.events:
@@ -345,7 +345,7 @@ class RunState:
 
     # --- what is sent to it ----------------------------------------------------------------------
 
-    def _sent(self, event: Sent, at: int, message: Message | None) -> None:
+    def _note_sent(self, event: Sent, at: int, message: Message | None) -> None:
         self.sent = max(self.sent, event.number)
         line = bytes(event.line)
         asked = {each.request_id: each.request for each in self.peer.unanswered}
@@ -354,10 +354,10 @@ class RunState:
                 self.watch.touch(at)
             case Request(request_id=request_id, request=command):
                 self.greeting = self.greeting or is_greeting(line)
-                self.switches.sent(request_id, command, event.by)
+                self.switches.note_sent(request_id, command, event.by)
                 self.watch.asked_to(command.subtype)
                 if isinstance(command, Interrupt) and self.peer.turns.busy:
-                    self.status.interrupting()
+                    self.status.note_interrupt()
                 if isinstance(command, Interrupt) and event.by == BUDGET:
                     self.stopped_at = at
             case WireAnswer(response=response):
@@ -367,13 +367,15 @@ class RunState:
                 if isinstance(request, CanUseTool) and self.watch.unheeded != request_id:
                     # No person has answered: policy has.
                     allowed = b'"behavior":"allow"' in line
-                    self.watch.settled(request_id, request.tool_name, at, allowed=allowed)
+                    self.watch.note_settled(request_id, request.tool_name, at, allowed=allowed)
             case _:
                 pass
 
     # --- its process and its link ----------------------------------------------------------------
 
-    def _moved(self, event: RunStarting | RunStarted | LinkLost | LinkFound, at: int) -> None:
+    def _note_process(
+        self, event: RunStarting | RunStarted | LinkLost | LinkFound, at: int
+    ) -> None:
         match event:
             case RunStarting(mode=mode, skip_permissions=skip):
                 started = replace(self.spec, mode=mode, skip_permissions=skip)
@@ -401,26 +403,26 @@ class RunState:
 
     # --- questions -------------------------------------------------------------------------------
 
-    def _asked(
+    def _note_ask(
         self, event: AskOpened | AskAnswered | AskWithdrawn | Decided | LeftToCli, at: int
     ) -> None:
         match event:
             case AskOpened(run=self.run):
-                self.asks.opened(event)
+                self.asks.add(event)
                 self.asked_at.pop(event.request_id, None)
                 self.gate.ask_opened(event)
-                self.watch.asked(event)
+                self.watch.note_ask(event)
             case AskAnswered(ask=ask, answer=answer, allowed=allowed):
-                opened = self.asks.closed(ask)
+                opened = self.asks.remove(ask)
                 if opened is not None and self.is_held(opened):
                     self._held_answered(opened, event)
-                self.gate.answered(answer, at)
-                self.watch.answered(ask, at, allowed=allowed)
+                self.gate.note_answer(answer, at)
+                self.watch.note_answer(ask, at, allowed=allowed)
             case AskWithdrawn(ask=ask):
-                self.asks.closed(ask)
+                self.asks.remove(ask)
                 self.watch.withdrawn(ask)
             case Decided():
-                self.gate.decided(event, at)
+                self.gate.note_decision(event, at)
             case LeftToCli():
                 self.gate.left_to_cli(event)
 

@@ -187,7 +187,7 @@ class Runners:
         hello = self._hello_of(machine)
         return hello is not None and what in hello.can
 
-    def connected(self, machine: str) -> bool:
+    def is_connected(self, machine: str) -> bool:
         """Whether the runner of a machine is connected to this hub."""
         return self._hello_of(machine) is not None
 
@@ -225,7 +225,7 @@ class Runners:
         if machine is not None and machine.wire is not None:
             machine.wire.close(MOVED)
             machine.wire = None
-            self.requests.lost(name)
+            self.requests.forget_machine(name)
 
     def machines(self) -> list[MachineView]:
         """The machines that have ever said hello to this hub."""
@@ -322,20 +322,22 @@ class Runners:
                     await self._end_gone(gone)
                 match header:
                     case Refused(run=run, reason=reason, coded=coded):
-                        await self._refused(name, run, reason, coded)
+                        await self._note_refusal(name, run, reason, coded)
                     case Vitals(at=at):
                         machine.vitals = header
                         machine.clock_ahead_ms = at - int(time.time() * 1000) if at else None
                     case Reply():
-                        self.requests.replied(name, header, lines)
+                        self.requests.take_reply(name, header, lines)
                     case _:
                         raise msgspec.DecodeError(f"{type(header).__name__} on a machine's socket")
         finally:
             if machine.wire is wire:
                 machine.wire = None
-                self.requests.lost(name)
+                self.requests.forget_machine(name)
 
-    async def _refused(self, name: str, run: str, reason: str, coded: CodedText | None) -> None:
+    async def _note_refusal(
+        self, name: str, run: str, reason: str, coded: CodedText | None
+    ) -> None:
         """A machine does not start a run. Only the run's own machine can say so."""
         port = self._ports.get(run)
         if port is None:
@@ -384,7 +386,7 @@ class Runners:
             self.send(hello.machine, Stop(run=run, force=True))
             self.send(hello.machine, Forget(run=run))
         for run, why in refused.items():
-            await self._refused(hello.machine, run, "", why)
+            await self._note_refusal(hello.machine, run, "", why)
         return gone
 
     async def _end_gone(self, gone: list[_Port]) -> None:
@@ -407,7 +409,7 @@ class Runners:
         port, owner = self._port_of(name, run)
         if port.wire is not None:
             port.wire.close(REPLACED)
-        port.connected(wire)
+        port.connect(wire)
         try:
             if port.lost:
                 await owner.run_found(run)
@@ -423,7 +425,9 @@ class Runners:
                     port.lost = True
                     refused = self._check(token) is None
                     with anyio.CancelScope(shield=True):
-                        await self._lost(run, owner, REFUSED_REASON if refused else LOST_REASON)
+                        await self._note_loss(
+                            run, owner, REFUSED_REASON if refused else LOST_REASON
+                        )
 
     def _port_of(self, name: str, run: str) -> tuple[_Port, RunOwner]:
         port, owner = self._ports.get(run), self._owner_of(run)
@@ -431,7 +435,7 @@ class Runners:
             raise msgspec.DecodeError(f"nobody knows the run {run}")
         return port, owner
 
-    async def _lost(self, run: str, owner: RunOwner, why: CodedText) -> None:
+    async def _note_loss(self, run: str, owner: RunOwner, why: CodedText) -> None:
         try:
             await owner.run_lost(run, why)
         except JournalError as error:
@@ -450,7 +454,7 @@ class Runners:
             case Lines(first=first):
                 await owner.run_said(port.run, first, lines)
             case Written(upto=upto):
-                port.written(upto)
+                port.note_written(upto)
             case Gap():
                 pass  # only deltas were given up, and nobody would have kept them
             case Ended():

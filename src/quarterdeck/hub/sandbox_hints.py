@@ -48,7 +48,7 @@ def hints(
         call = next((one for one in holds.tools if one.call == block.tool_use_id), None)
         if call is None:
             continue
-        found = dict.fromkeys(_refused(block.text, sandbox))
+        found = dict.fromkeys(_refused_accesses(block.text, sandbox))
         for access, path in list(found)[:MOST_HINTS]:
             rule = rule_for(path, sandbox.paths) if access == "write" else ""
             yield SandboxRefused(
@@ -62,7 +62,7 @@ def refused_host(call: RunningTool, host: str) -> SandboxRefused:
     return SandboxRefused(call=call.call, tool=call.tool, access="connect", target=host, rule=rule)
 
 
-def _refused(text: str, sandbox: SandboxStarted) -> Iterator[tuple[str, str]]:
+def _refused_accesses(text: str, sandbox: SandboxStarted) -> Iterator[tuple[str, str]]:
     """Each access with its path that the text tells of and that the sandbox refuses."""
     if len(text) > 2 * MOST_TEXT:
         text = f"{text[:MOST_TEXT]}\n{text[-MOST_TEXT:]}"

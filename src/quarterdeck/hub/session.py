@@ -28,7 +28,7 @@ from quarterdeck.hub.ports import Machines, RunEnd, RunPort
 from quarterdeck.hub.resume_gap import ResumeGap
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.run_state import LineReport, RunState
-from quarterdeck.hub.snapshots import SnapshotPace, is_current, restored, snapshot
+from quarterdeck.hub.snapshots import SnapshotPace, is_current, restore_state, snapshot
 from quarterdeck.hub.supervision.supervisor import Supervisor
 from quarterdeck.hub.waiters import Waiters
 from quarterdeck.journal.base import Journal, Snapshot
@@ -262,7 +262,7 @@ class Session:
                 port.forget()
         else:
             port = await self._hold(view, view.run)
-            self.run = await self._restored(view, view.run, port)
+            self.run = await self._restore_run(view, view.run, port)
             if view.afresh or view.account.stopping:
                 port.stop()
         self._stale = self._deferred = self._rests = False
@@ -279,27 +279,27 @@ class Session:
         """Its run is another hub's: nothing of it is kept here, and its process is told nothing."""
         self.run = self.port = self.run_held = self.unheard = None
         self._stale, self._deferred, self._rests = True, False, False
-        self.live.superseded(self.id)
+        self.live.supersede(self.id)
         self.waiters.end_all("another hub has taken over the session")
 
-    async def _restored(self, view: SessionView, id_: str, port: RunPort) -> Run:
+    async def _restore_run(self, view: SessionView, id_: str, port: RunPort) -> Run:
         """The run, from its snapshot and the events after it, or from all of its events.
 
         Lines that its machine may not have are sent again; it ignores those that it has.
         """
         stored = await self._snapshot_of(view, id_)
-        found = None if stored is None else restored(stored.data, self.id, id_)
+        found = None if stored is None else restore_state(stored.data, self.id, id_)
         run = Run(self.id, id_, view.spec, view.holds, state=found[0] if found else None)
         for number, line in sorted(found[1].items()) if found else ():
             port.write(number, line)
         after = stored.seq if stored is not None and found else view.run_began - 1
-        self._pace.taken(None if stored is None else stored.data)
+        self._pace.note_taken(None if stored is None else stored.data)
         async for each in self.events_after(after):
             run.restore_event(each.event, each.at)
             self._pace.note((each,))
             if isinstance(each.event, Sent) and each.event.run == id_:
                 port.write(each.event.number, bytes(each.event.line))
-        run.restored(view.holds)
+        run.finish_restore(view.holds)
         run.watch.touch(self.supervisor.now)
         return run
 
@@ -358,7 +358,7 @@ class Session:
             return
         account = view.account
         acts = view.unsent or account.budgets or account.alarms or self.unheard or self.waiters
-        waits = self._recorded or self.gap.unanswered(run.run)
+        waits = self._recorded or self.gap.is_unanswered(run.run)
         # One that connected itself is recognised by what it said.
         if acts or waits or view.state is not SessionState.IDLE or view.machine == INBOUND:
             return
@@ -368,9 +368,11 @@ class Session:
     def _snapshot(self, run: Run, events: Sequence[Event]) -> bytes | None:
         """The state after these events, which are recorded and not journalled yet."""
         if self.port is None or not run.state.said:
-            return self._pace.taken(None)  # its CLI may have read nothing yet: it is sent all again
+            return self._pace.note_taken(
+                None
+            )  # its CLI may have read nothing yet: it is sent all again
         sent = {each.number: bytes(each.line) for each in events if isinstance(each, Sent)}
-        return self._pace.taken(snapshot(run.state, self.port.unwritten() | sent))
+        return self._pace.note_taken(snapshot(run.state, self.port.unwritten() | sent))
 
     # --- its process ---------------------------------------------------------------------------
 
@@ -435,7 +437,7 @@ class Session:
         except StaleFence:
             self._stale = True
             if self.fleet is not None and self.fleet.takes == takes:  # else it may be back already
-                self._disowned(recorded)
+                self._note_disowned(recorded)
             raise
         except BaseException:
             # The events are in memory, and not in the journal; or a cancelled append stores them
@@ -455,7 +457,7 @@ class Session:
             return {}
         return {"after": 0 if self._view is None else self._view.head, "claim": self.fleet.id}
 
-    def _disowned(self, events: Sequence[Event]) -> None:
+    def _note_disowned(self, events: Sequence[Event]) -> None:
         """The journal says that another hub owns it, or the machine of the run to begin."""
         started = next((each for each in events if isinstance(each, RunStarting)), None)
         view = self._view

@@ -27,7 +27,7 @@ from quarterdeck.protocol.events import TurnEnded
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import Connection, ProgramAct
 from quarterdeck.protocol.sandbox import SandboxReport
-from quarterdeck.protocol.views import Deltas, merged
+from quarterdeck.protocol.views import Deltas, merge_deltas
 from quarterdeck.runtime.off_loop import LARGE, large_turn, off_loop
 from quarterdeck.wire.exchange import Ending
 from quarterdeck.wire.messages import StreamEvent
@@ -50,7 +50,7 @@ class ProcessEvents:
             run = session.run
             if run is None or session.port is None or not ran:
                 return
-            if session.gap.unanswered(run.run):
+            if session.gap.is_unanswered(run.run):
                 await self._ask_for_gap(run)
             if run.idle:
                 await session.store_snapshot()
@@ -75,13 +75,13 @@ class ProcessEvents:
 
     async def run_connected(self, run: str, connection: Connection) -> None:
         """Its CLI used the network: journalled like a line, and only then acknowledged."""
-        await self._numbered(on.Connected(run=run, connection=connection), connection.number)
+        await self._handle_numbered(on.Connected(run=run, connection=connection), connection.number)
 
     async def run_acted(self, run: str, act: ProgramAct, by: str) -> None:
         """Its program has done something to it: journalled like a line, then acknowledged."""
-        await self._numbered(on.Acted(run=run, act=act, by=by), act.number)
+        await self._handle_numbered(on.Acted(run=run, act=act, by=by), act.number)
 
-    async def _numbered(self, input_: on.Connected | on.Acted, number: int) -> None:
+    async def _handle_numbered(self, input_: on.Connected | on.Acted, number: int) -> None:
         session = self.session
         async with session.in_order():
             mine = session.run
@@ -115,7 +115,7 @@ class ProcessEvents:
                     endings += result.endings
                     turns += result.turns
             await commit(session)
-            for delta in merged(deltas):
+            for delta in merge_deltas(deltas):
                 session.live.add(delta)
             if session.port is not None:
                 session.port.acknowledge(mine.said)
@@ -154,7 +154,7 @@ class ProcessEvents:
         result: LineResult = decide(session, said, facts)
         if result.whole:
             deltas.clear()
-            session.live.superseded(session.id)
+            session.live.supersede(session.id)
         return result
 
     def _pass_piece(self, run: Run, number: int, line: bytes) -> None:
@@ -197,7 +197,7 @@ class ProcessEvents:
         """After a turn: ask for what its CLI wrote about a turn that was cut off before it."""
         session, view = self.session, self.session.view
         if session.port is not None and session.run is run:
-            wanted = await session.gap.wanted(
+            wanted = await session.gap.next_query(
                 session.journal, session.id, run.run, view.run_began, view.cli_session
             )
             if wanted is not None:

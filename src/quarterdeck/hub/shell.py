@@ -130,7 +130,7 @@ def perform(session: Session, effect: do.Effect) -> None:
                 port.stop(force=force)
         case do.ForgetRun():
             session.port = session.run_held = None
-            session.live.superseded(session.id)
+            session.live.supersede(session.id)
             if port is not None:
                 port.forget()
         case do.AwaitGreeting():

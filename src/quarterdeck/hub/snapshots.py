@@ -67,7 +67,7 @@ class SnapshotPace(Mutable):
         self.events += len(stored)
         self.size += sum(map(stored_size, stored))
 
-    def taken(self, data: bytes | None) -> bytes | None:
+    def note_taken(self, data: bytes | None) -> bytes | None:
         """A snapshot was made, or cannot be; returns it if it is to be stored."""
         self.events, self.size, self.last = 0, 0, len(data or b"")
         return data if self.last <= LARGEST else None
@@ -129,13 +129,13 @@ def snapshot(state: RunState, unwritten: dict[int, bytes]) -> bytes | None:
     `unwritten` are the lines that its machine may not have yet.
     """
     try:
-        return _encoded(state, unwritten)
+        return _encode_state(state, unwritten)
     except (msgspec.EncodeError, TypeError, ValueError) as error:  # as text with half a character
         log.warning("no snapshot of run %s: %s", state.run, error)
         return None
 
 
-def _encoded(state: RunState, unwritten: dict[int, bytes]) -> bytes:
+def _encode_state(state: RunState, unwritten: dict[int, bytes]) -> bytes:
     stored = _State(
         peer=state.peer.snapshot(),
         unwritten={number: Raw(line) for number, line in unwritten.items()},
@@ -160,7 +160,7 @@ def is_current(data: bytes, run: str) -> bool:
     return envelope.version == VERSION and envelope.run == run
 
 
-def restored(data: bytes, session: str, run: str) -> tuple[RunState, dict[int, bytes]] | None:
+def restore_state(data: bytes, session: str, run: str) -> tuple[RunState, dict[int, bytes]] | None:
     """The state of a run, and the lines that its machine may not have.
 
     None for a snapshot of another run or version, or one that cannot be read.

@@ -83,7 +83,7 @@ class StatusTracker(Mutable):
         """Whether the account's limits hold the CLI up; an event for each change of one."""
         match message:
             case RateLimitEvent(rate_limit_info=info):
-                return self._measured(info)
+                return self._limit_events(info)
             case Assistant(error=None) if message.message.model != _NO_MODEL:
                 self._limited = None  # the turn goes on
                 if self.problem != INTERRUPTED:
@@ -94,7 +94,7 @@ class StatusTracker(Mutable):
                 pass
         return []
 
-    def _measured(self, info: RateLimitInfo) -> list[Event]:
+    def _limit_events(self, info: RateLimitInfo) -> list[Event]:
         limit = RateLimited(
             status=str(info.status),
             limit=info.rate_limit_type,
@@ -108,7 +108,7 @@ class StatusTracker(Mutable):
             self._limited = None
         return [] if self._limits.get(limit.limit or "") == limit else [limit]
 
-    def interrupting(self) -> None:
+    def note_interrupt(self) -> None:
         """The CLI was asked to end the open turn."""
         self.problem = INTERRUPTED
 
@@ -123,7 +123,7 @@ class StatusTracker(Mutable):
 
         `over`: its process is gone.
         """
-        if self._unchanged(peer, message, over=over):
+        if self._is_unchanged(peer, message, over=over):
             return []
         events: list[Event] = []
         if peer.session_id and peer.session_id != self._cli_session:
@@ -136,13 +136,13 @@ class StatusTracker(Mutable):
             state = SessionState.LIMITED
         if state is None:
             return events
-        coded = _coded(state, message, limited)
+        coded = _state_text(state, message, limited)
         again = isinstance(message, ApiRetry) and coded != self._coded
         if state is not self._state or again:
             events.append(StateChanged(state=state, coded=coded))
         return events
 
-    def _unchanged(self, peer: Peer, message: Message | None, *, over: bool) -> bool:
+    def _is_unchanged(self, peer: Peer, message: Message | None, *, over: bool) -> bool:
         """Whether it is plain that nothing has changed, as after most messages of a turn."""
         return (
             peer.state is State.WORKING
@@ -154,7 +154,7 @@ class StatusTracker(Mutable):
         )
 
 
-def _coded(
+def _state_text(
     state: SessionState, message: Message | None, limited: RateLimited | None
 ) -> CodedText | None:
     if state is SessionState.LIMITED and limited is not None:

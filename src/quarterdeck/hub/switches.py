@@ -126,7 +126,7 @@ class Switches(Mutable):
 
     # --- what is sent --------------------------------------------------------------------------
 
-    def sent(self, request_id: str, command: Command[object], by: str) -> None:
+    def note_sent(self, request_id: str, command: Command[object], by: str) -> None:
         """A request is sent. Only an answer of the CLI ends it, which may come late."""
         if isinstance(
             command, SetPermissionMode | SetModel | ApplyFlagSettings | SetMaxThinkingTokens
@@ -151,15 +151,15 @@ class Switches(Mutable):
             case Status(permission_mode=mode) if mode is not None:
                 return self._in_mode(mode.value)
             case ControlResponse() if self._wanted:
-                return self._answered(message, spec)
+                return self._answer_events(message, spec)
             case Assistant() if message.local_command_source is not None:
-                return self._commanded(message, spec)
+                return self._command_events(message, spec)
             case User(is_replay=True) if self._model_commanded:
-                return self._echoed(message, spec)
+                return self._echo_events(message, spec)
             case _:
                 return []
 
-    def introduced(self, answer: Raw | None) -> list[Event]:
+    def introduction_events(self, answer: Raw | None) -> list[Event]:
         """The answer to `initialize`: the newest versions tell mode and model with it."""
         found = decode_or_none(answer, InitializeAnswer) if answer is not None else None
         if found is None:
@@ -168,7 +168,7 @@ class Switches(Mutable):
         events = self._in_mode(mode.value) if mode is not None else []
         return events + self._with_model(found.current_model or "")
 
-    def _commanded(self, message: Assistant, spec: SessionSpec) -> list[Event]:
+    def _command_events(self, message: Assistant, spec: SessionSpec) -> list[Event]:
         """What a slash command answers that may have switched something: `/effort`, `/model`.
 
         The newest versions have these. What they say of a model is a name for people: the one to
@@ -179,19 +179,19 @@ class Switches(Mutable):
         if found is None:
             return []
         level = found["level"]
-        events = _changed(spec, replace(spec, effort=level), CLI)
+        events = _spec_events(spec, replace(spec, effort=level), CLI)
         return [*events, *self._with_effort(level or AUTO)]
 
-    def _echoed(self, message: User, spec: SessionSpec) -> list[Event]:
+    def _echo_events(self, message: User, spec: SessionSpec) -> list[Event]:
         """The echo of a slash command that has just switched the model."""
         self._model_commanded = False
         named = _MODEL_COMMAND.match(message.text)
         if named is None:
             return []
         model = named["model"]
-        return [*_changed(spec, replace(spec, model=model), CLI), *self._with_model(model)]
+        return [*_spec_events(spec, replace(spec, model=model), CLI), *self._with_model(model)]
 
-    def _answered(self, message: ControlResponse, spec: SessionSpec) -> list[Event]:
+    def _answer_events(self, message: ControlResponse, spec: SessionSpec) -> list[Event]:
         response = message.response
         wanted = self._wanted.get(response.request_id)
         if wanted is None:
@@ -204,23 +204,23 @@ class Switches(Mutable):
             case SetPermissionMode():
                 mode = str(command.mode.value)
                 changed = with_mode(spec, mode, asked_for=True)
-                return [*_changed(spec, changed, by), *self._in_mode(mode, by)]
+                return [*_spec_events(spec, changed, by), *self._in_mode(mode, by)]
             case SetModel():
                 model = _model_after(command, response.response_json)
                 if model is None:
                     return []
                 changed = replace(spec, model=model)
-                return [*_changed(spec, changed, by), *self._with_model(model, by)]
+                return [*_spec_events(spec, changed, by), *self._with_model(model, by)]
             case ApplyFlagSettings(settings=settings):
-                return self._flagged(settings, spec, by)
+                return self._flag_events(settings, spec, by)
             case SetMaxThinkingTokens(max_thinking_tokens=tokens):
                 changed = replace(spec, max_thinking_tokens=tokens)
                 return [
-                    *_changed(spec, changed, by),
+                    *_spec_events(spec, changed, by),
                     Switched(thinking=thinking_code(tokens), by=by),
                 ]
 
-    def _flagged(self, settings: Raw, spec: SessionSpec, by: str) -> list[Event]:
+    def _flag_events(self, settings: Raw, spec: SessionSpec, by: str) -> list[Event]:
         flags = decode_or_none(settings, _Flags) or _Flags()
         changed, events = spec, list[Event]()
         if flags.effort is not msgspec.UNSET:
@@ -229,7 +229,7 @@ class Switches(Mutable):
         if flags.model is not msgspec.UNSET:
             changed = replace(changed, model=flags.model or _DEFAULT_MODEL)
             events += self._with_model(flags.model or _DEFAULT_MODEL, by)
-        return [*_changed(spec, changed, by), *events]
+        return [*_spec_events(spec, changed, by), *events]
 
     def _end(self, request_id: str, kind: type[object]) -> None:
         """A request has its answer; those of its kind before it will not get one any more."""
@@ -264,7 +264,7 @@ class Switches(Mutable):
 
     # --- what people choose --------------------------------------------------------------------
 
-    def chosen(self, body: object, spec: SessionSpec, by: str) -> list[Event]:
+    def answer_events(self, body: object, spec: SessionSpec, by: str) -> list[Event]:
         """A person's answer was sent to the CLI: it may switch the mode for the session."""
         if not isinstance(body, AllowResult):
             return []
@@ -272,9 +272,9 @@ class Switches(Mutable):
         if mode is None:
             return []
         changed = with_mode(spec, mode, asked_for=False)
-        return [*_changed(spec, changed, by), Switched(mode=mode, by=by)]
+        return [*_spec_events(spec, changed, by), Switched(mode=mode, by=by)]
 
-    def ended(self, spec: SessionSpec) -> list[Event]:
+    def end_events(self, spec: SessionSpec) -> list[Event]:
         """The process is gone. A tighter mode that it had no time to answer for holds all the same:
         it is unknown whether it obeyed.
         """
@@ -285,12 +285,15 @@ class Switches(Mutable):
             mode = str(wanted.command.mode.value)
             if allows_more(chosen_mode(spec) or DEFAULT, mode):
                 changed = with_mode(spec, mode, asked_for=True)
-                events += [*_changed(spec, changed, wanted.by), Switched(mode=mode, by=wanted.by)]
+                events += [
+                    *_spec_events(spec, changed, wanted.by),
+                    Switched(mode=mode, by=wanted.by),
+                ]
                 spec = changed
         return events
 
 
-def _changed(spec: SessionSpec, changed: SessionSpec, by: str) -> list[Event]:
+def _spec_events(spec: SessionSpec, changed: SessionSpec, by: str) -> list[Event]:
     return [SpecChanged(spec=changed, by=by)] if changed != spec else []
 
 

@@ -50,10 +50,10 @@ def subagent_called(holds: Holds, block: ToolUseBlock) -> Iterator[Event]:
         title=text_of(given.get("description")),
         agent=name_of(given.get("subagent_type")) or None,
     )
-    yield from changed(holds, task)
+    yield from task_events(holds, task)
 
 
-def reported(
+def task_report_events(
     holds: Holds, message: TaskStarted | TaskProgress | TaskUpdated | TaskNotification
 ) -> Iterator[Event]:
     """What a message about a task changes."""
@@ -73,13 +73,13 @@ def reported(
                 if message.is_backgrounded is None
                 else message.is_backgrounded,
             )
-            yield from changed(holds, started)
+            yield from task_events(holds, started)
         case TaskProgress(usage=usage) if known is not None:
             after = replace(known, task=id_, last_tool=name_of(message.last_tool_name) or None)
             if usage is not None:
                 tokens, calls = count_of(usage.total_tokens), count_of(usage.tool_uses)
                 after = replace(after, tokens=tokens, tool_calls=calls)
-            yield from changed(holds, after)
+            yield from task_events(holds, after)
         case TaskUpdated(patch=patch) if known is not None:
             if patch.status is not None and patch.status.ended:
                 yield TaskEnded(task=known.task, status=name_of(str(patch.status.value)))
@@ -88,7 +88,7 @@ def reported(
             after = replace(known, status=status, title=text_of(patch.description) or known.title)
             if patch.is_backgrounded is not None:
                 after = replace(after, background=patch.is_backgrounded)
-            yield from changed(holds, after)
+            yield from task_events(holds, after)
         case TaskNotification(status=ended) if known is not None:
             yield TaskEnded(task=known.task, status=name_of(str(ended.value)))
         case _:
@@ -109,7 +109,7 @@ def background_set(holds: Holds, tasks: tuple[BackgroundTask, ...]) -> Iterator[
             agent=name_of(each.subagent_type) or None,
             background=True,
         )
-        for event in changed(holds, after):
+        for event in task_events(holds, after):
             holds = evolve_holds(holds, event, 0)
             yield event
 
@@ -121,19 +121,19 @@ def result(holds: Holds, call: str, outcome: Outcome) -> Iterator[Event]:
         if known_task(holds, outcome.background_task, call) is None:
             started = Task(task=outcome.background_task, kind="shell", background=True, call=call)
             tool = next((one for one in holds.tools if one.call == call), None)
-            yield from changed(holds, replace(started, title=tool.title if tool else ""))
+            yield from task_events(holds, replace(started, title=tool.title if tool else ""))
         elif known is not None and not known.background:
-            yield from changed(holds, replace(known, background=True))
+            yield from task_events(holds, replace(known, background=True))
     elif known is None:
         return
     elif outcome.status == "async_launched":
         id_ = id_of(outcome.agent_id) or known.task
-        yield from changed(holds, replace(known, task=id_, background=True))
+        yield from task_events(holds, replace(known, task=id_, background=True))
     elif not known.background:
         yield TaskEnded(task=known.task, status=name_of(outcome.status))
 
 
-def changed(holds: Holds, task: Task) -> Iterator[Event]:
+def task_events(holds: Holds, task: Task) -> Iterator[Event]:
     """The event for a task, if it has changed and there is room for it."""
     if id_of(task.task) is None:
         return

@@ -61,16 +61,16 @@ class _Outcome(msgspec.Struct):
     change: _StatusChange | None = msgspec.field(name="statusChange", default=None)
 
 
-def called(holds: Holds, block: ToolUseBlock) -> Iterator[Event]:
+def call_events(holds: Holds, block: ToolUseBlock) -> Iterator[Event]:
     """What a tool call of the main agent changes at once."""
     match block.name:
         case "TodoWrite":
             if (written := decode_or_none(block.input, _WriteInput)) is not None:
-                yield from changed(holds, _numbered(written.todos))
+                yield from todo_events(holds, _number(written.todos))
         case "TaskUpdate":
             # The result has the new status; only the input has the new text.
             if (update := decode_or_none(block.input, _UpdateInput)) is not None:
-                yield from changed(holds, (_reworded(todo, update) for todo in holds.todos))
+                yield from todo_events(holds, (_reword(todo, update) for todo in holds.todos))
         case _:
             pass
 
@@ -81,7 +81,9 @@ def result(holds: Holds, tool: str, outcome: Raw) -> Iterator[Event]:
     match tool:
         case "TaskCreate" if found.task is not None:
             others = (todo for todo in holds.todos if todo.todo != found.task.id)
-            yield from changed(holds, (*others, Todo(todo=found.task.id, text=found.task.subject)))
+            yield from todo_events(
+                holds, (*others, Todo(todo=found.task.id, text=found.task.subject))
+            )
         case "TaskUpdate" if found.change is not None:
             status = found.change.to
             moved = (
@@ -89,19 +91,19 @@ def result(holds: Holds, tool: str, outcome: Raw) -> Iterator[Event]:
                 for todo in holds.todos
                 if todo.todo != found.id or status != _DELETED
             )
-            yield from changed(holds, moved)
+            yield from todo_events(holds, moved)
         case "TaskList" if found.tasks is not None:
             doing = {todo.todo: todo.doing for todo in holds.todos}
             listed = (
                 Todo(todo=one.id, text=one.subject, status=one.status, doing=doing.get(one.id, ""))
                 for one in found.tasks
             )
-            yield from changed(holds, listed)
+            yield from todo_events(holds, listed)
         case _:
             pass
 
 
-def changed(holds: Holds, todos: Iterable[Todo]) -> Iterator[Event]:
+def todo_events(holds: Holds, todos: Iterable[Todo]) -> Iterator[Event]:
     """The event for a changed list, within its limits."""
     given, cut = first(todos, MOST_TODOS)
     kept = tuple(
@@ -117,12 +119,12 @@ def changed(holds: Holds, todos: Iterable[Todo]) -> Iterator[Event]:
         yield TodosChanged(todos=kept, cut=cut)
 
 
-def _numbered(written: Iterable[_Written]) -> Iterator[Todo]:
+def _number(written: Iterable[_Written]) -> Iterator[Todo]:
     for place, one in enumerate(written, 1):
         yield Todo(todo=str(place), text=one.content, status=one.status, doing=one.active)
 
 
-def _reworded(todo: Todo, update: _UpdateInput) -> Todo:
+def _reword(todo: Todo, update: _UpdateInput) -> Todo:
     if todo.todo != update.task:
         return todo
     return replace(todo, text=update.subject or todo.text, doing=update.active or todo.doing)

@@ -43,7 +43,7 @@ class TranscriptInUse:
             return
         if (view.spec.machine or LOCAL) != LOCAL:
             return
-        written = await to_thread.run_sync(self._written, cli_session)
+        written = await to_thread.run_sync(self._last_write, cli_session)
         if written is None or self._clock() - written > RECENT_SECONDS:
             return
         # A session that had a process here: its own last words are no sign of another process.
@@ -56,7 +56,7 @@ class TranscriptInUse:
             f" there, and try again in {RECENT_SECONDS:g} s",
         )
 
-    def _written(self, cli_session: str) -> float | None:
+    def _last_write(self, cli_session: str) -> float | None:
         found = find_session(cli_session, None, self._config_dir)
         try:
             return found[0].stat().st_mtime if found else None

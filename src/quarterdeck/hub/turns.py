@@ -51,13 +51,13 @@ class Turns(Mutable):
             case WireTaken(uuid=uuid):
                 return PromptTaken(prompt=self._prompt(uuid))
             case WireEnded(turn=turn):
-                return self._ended(turn, tool_calls, problem if turn.failed else "")
+                return self._turn_end(turn, tool_calls, problem if turn.failed else "")
 
-    def lost(self, taken: tuple[str, ...], tool_calls: int) -> TurnEnded:
+    def lost_turn_end(self, taken: tuple[str, ...], tool_calls: int) -> TurnEnded:
         """The end of a turn whose result was lost."""
-        return self._ended(Turn(taken, None, 0.0), tool_calls)
+        return self._turn_end(Turn(taken, None, 0.0), tool_calls)
 
-    def _ended(self, turn: Turn, tool_calls: int, problem: str = "") -> TurnEnded:
+    def _turn_end(self, turn: Turn, tool_calls: int, problem: str = "") -> TurnEnded:
         result = turn.result
         return TurnEnded(
             prompts=tuple(self._prompt(uuid) for uuid in turn.prompts),

@@ -73,11 +73,11 @@ def main() -> None:
         if isinstance(message, Feed):
             fed.extend(message.items)
         else:
-            _write(out, _done(message, fed, longest))
+            _write(out, _call_result(message, fed, longest))
             fed = []
 
 
-def _done(call: Call, fed: list[object], longest: int) -> bytes:
+def _call_result(call: Call, fed: list[object], longest: int) -> bytes:
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = used.ru_utime + used.ru_stime + call.seconds + MORE_SECONDS
     _limit(resource.RLIMIT_CPU, int(seconds) + 1)

@@ -189,24 +189,24 @@ class Turn:
         """Send items that the next call gets as a list, before its own arguments."""
         self._fed = True
         for start in range(0, len(items), BATCH):
-            worker = await self._taken()
+            worker = await self._take_worker()
             try:
                 await worker.send(Feed(tuple(items[start : start + BATCH])))
             except _GONE as error:
-                raise await self._ended(worker) from error
+                raise await self._exit_reason(worker) from error
 
     async def call(
         self, seconds: float, function: Callable[..., _T], /, *args: object, **named: object
     ) -> _T:
         """Call a function there. Raises what it raises, and `WorkLimit` when it takes too much."""
-        worker = await self._taken()
+        worker = await self._take_worker()
         fed, self._fed = self._fed, False
         reply: Reply | None = None
         with anyio.move_on_after(seconds):
             try:
                 reply = await worker.ask(Call(function, args, named, seconds, fed))
             except _GONE:
-                raise await self._ended(worker) from None
+                raise await self._exit_reason(worker) from None
         if reply is None:
             raise WorkLimit("took_too_long", f"it took longer than the {seconds:g} s that it may")
         if reply.limit:
@@ -223,12 +223,12 @@ class Turn:
         if worker is not None:
             await self._workers.give_back(worker)
 
-    async def _taken(self) -> _Worker:
+    async def _take_worker(self) -> _Worker:
         if self._worker is None:
             self._worker = await self._workers.take(self._wait_seconds)
         return self._worker
 
-    async def _ended(self, worker: _Worker) -> WorkLimit:
+    async def _exit_reason(self, worker: _Worker) -> WorkLimit:
         """Why the process is gone: the limits of the kernel kill without a word."""
         log.warning("a worker process ended within a call, with status %s", await worker.kill())
         return WorkLimit("took_too_long", "it took more time or memory than it may")

@@ -33,7 +33,7 @@ from quarterdeck.protocol.machine_requests import (
     TreeAction,
 )
 from quarterdeck.protocol.machines import INBOUND, PROGRAM
-from quarterdeck.protocol.projects import HERE, Project, merged, resolved, with_sandbox
+from quarterdeck.protocol.projects import HERE, Project, merge_budgets, resolve_spec, with_sandbox
 from quarterdeck.protocol.sandbox import SandboxSettings
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec
@@ -115,8 +115,8 @@ class Worktrees:
 
     def resolve(self, spec: SessionSpec) -> SessionSpec:
         """A new session's spec with all defaults. Raises `NotFound`."""
-        spec = with_sandbox(resolved(spec, self._projects), self._sandbox)
-        return replace(spec, budget=merged(spec.budget, self._budget))
+        spec = with_sandbox(resolve_spec(spec, self._projects), self._sandbox)
+        return replace(spec, budget=merge_budgets(spec.budget, self._budget))
 
     async def changes(
         self, session: str, *, text_limit: int = TEXT_LIMIT, against: Against = Against.SESSION

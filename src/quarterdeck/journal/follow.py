@@ -106,7 +106,7 @@ class SessionsFollower:
     async def __anext__(self) -> list[Stored]:
         """The next events; new events of several sessions come in the order of storage."""
         behind = await self._news()
-        return self._recent(behind) or await self._stored(behind[0])
+        return self._recent(behind) or await self._stored_events(behind[0])
 
     @property
     def behind(self) -> bool:
@@ -122,7 +122,7 @@ class SessionsFollower:
             first = behind[0]
             raw = await _from(self._tail, self._read_text(first, self._cursors[first]))
             if raw is None:
-                return await self._stored(first)
+                return await self._stored_events(first)
             self._advance(first, raw.last)
             return raw
         return []
@@ -153,7 +153,7 @@ class SessionsFollower:
         batch.sort(key=lambda stored: stored.position)
         return batch
 
-    async def _stored(self, session: str) -> list[Stored]:
+    async def _stored_events(self, session: str) -> list[Stored]:
         after = self._cursors[session]
         page = self._read(session, after, BATCH_EVENTS)
         batch = await _page(self._tail, page, f"{after} of session {session}")

@@ -51,7 +51,7 @@ def evolve_holds(holds: Holds, event: Event, at: int) -> Holds:
             )
             return replace(holds, context=context)
         case OffersChanged():
-            return _offered(holds, event)
+            return _with_offers(holds, event)
     return holds
 
 
@@ -70,7 +70,7 @@ def end_run(holds: Holds) -> Holds:
     return replace(holds, tools=(), tasks=(), mcp=(), cut=_cut(holds, {"mcp": 0}))
 
 
-def _offered(holds: Holds, event: OffersChanged) -> Holds:
+def _with_offers(holds: Holds, event: OffersChanged) -> Holds:
     old = holds.offers
     offers = replace(
         old,

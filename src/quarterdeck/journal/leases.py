@@ -18,7 +18,7 @@ _held: ContextVar[Lease | None] = ContextVar("held", default=None)
 
 
 @contextmanager
-def holding(lease: Lease) -> Iterator[None]:
+def hold_lease(lease: Lease) -> Iterator[None]:
     """What is done in the block is done under this lease, also in its threads and tasks."""
     token = _held.set(lease)
     try:

@@ -30,7 +30,7 @@ from quarterdeck.journal.stored import (
     check_session,
     encode,
     page,
-    placed,
+    place_events,
     raw_events,
 )
 from quarterdeck.journal.tail import Tail
@@ -358,7 +358,7 @@ class MemoryJournal(SharingJournal):
         known = self._memory.sessions.get(session)
         head = 0 if known is None else known.view.head
         at = int(self._clock() * 1000)
-        stored = placed(encoded, session, head, self._memory.position, at)
+        stored = place_events(encoded, session, head, self._memory.position, at)
         for each in stored:
             self._fold(each)
         self._memory.events += stored

@@ -23,7 +23,7 @@ from quarterdeck.journal.ownership import (
     machines_of,
     owner_after,
 )
-from quarterdeck.journal.shared_records import changed
+from quarterdeck.journal.shared_records import changed_value
 from quarterdeck.protocol.events import Event
 
 
@@ -101,20 +101,20 @@ class MemoryRecords:
 
     def machine_owner(self, machine: str) -> Owner | None:
         """The owner of a machine."""
-        return self._placed(self._machines.get(machine))
+        return self._owner_at(self._machines.get(machine))
 
     def machine_owners(self) -> dict[str, Owner]:
         """The owners of all machines."""
-        found = ((machine, self._placed(owner)) for machine, owner in self._machines.items())
+        found = ((machine, self._owner_at(owner)) for machine, owner in self._machines.items())
         return {machine: owner for machine, owner in found if owner is not None}
 
     def owner(self, session: str) -> Owner | None:
         """The owner of a session."""
-        return self._placed(self._owners.get(session))
+        return self._owner_at(self._owners.get(session))
 
     def owners(self) -> dict[str, Owner]:
         """The owners of all sessions."""
-        found = ((session, self._placed(owner)) for session, owner in self._owners.items())
+        found = ((session, self._owner_at(owner)) for session, owner in self._owners.items())
         return {session: owner for session, owner in found if owner is not None}
 
     def take_lease(self, name: str, holder: str, seconds: float) -> Lease | None:
@@ -176,7 +176,7 @@ class MemoryRecords:
         for key, wanted in expected.items():
             known = self.shared_value(namespace, key)
             if wanted != (0 if known is None else known.version):
-                raise changed(namespace, key)
+                raise changed_value(namespace, key)
         version = self._versions[namespace] = self._next()
         for key, value in values.items():
             change = SharedChange(key=key, value=value, version=version)
@@ -199,7 +199,7 @@ class MemoryRecords:
         self._tick += 1
         return self._tick
 
-    def _placed(self, owner: Owner | None) -> Owner | None:
+    def _owner_at(self, owner: Owner | None) -> Owner | None:
         if owner is None or (place := self._hubs.get(owner.hub)) is None:
             return owner
         return replace(owner, url=place.url)

@@ -29,7 +29,7 @@ def plan(rule: Retention, views: Iterable[SessionView], sizes: Mapping[str, int]
         for view in free:
             if view.updated < oldest:
                 idle = (now - view.updated) // DAY
-                leaving[view.session] = _leaving(view, sizes, f"nothing for {idle} days")
+                leaving[view.session] = _plan_leave(view, sizes, f"nothing for {idle} days")
     if rule.bytes is not None:
         left = total - sum(each.bytes for each in leaving.values())
         for view in free:
@@ -37,7 +37,7 @@ def plan(rule: Retention, views: Iterable[SessionView], sizes: Mapping[str, int]
                 break
             if view.session not in leaving:
                 reason = f"all together have more than {rule.bytes} bytes"
-                leaving[view.session] = _leaving(view, sizes, reason)
+                leaving[view.session] = _plan_leave(view, sizes, reason)
                 left -= sizes.get(view.session, 0)
     return Plan(leaving=tuple(leaving.values()), sessions=len(everything), bytes=total)
 
@@ -48,7 +48,7 @@ def _may_go(view: SessionView, rule: Retention) -> bool:
     return view.archived or not rule.archived_only
 
 
-def _leaving(view: SessionView, sizes: Mapping[str, int], reason: str) -> Leaving:
+def _plan_leave(view: SessionView, sizes: Mapping[str, int], reason: str) -> Leaving:
     return Leaving(
         session=view.session,
         name=view.name,

@@ -235,7 +235,7 @@ class SharingJournal(ABC):
         await self._change(lambda records: records.forget_removed(namespace, before))
 
 
-def changed(namespace: str, key: str) -> Conflict:
+def changed_value(namespace: str, key: str) -> Conflict:
     """The error of a value that is not the expected one."""
     return Conflict("changed", f"{namespace}/{key} was changed meanwhile; nothing was stored")
 

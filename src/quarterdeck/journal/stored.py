@@ -141,7 +141,7 @@ def _encode_all(events: Sequence[Event]) -> Encoded | None:
     if not data.isascii():
         data.decode()
     if mask_tokens_in(data) is not data:
-        lines = list(map(_masked, lines))
+        lines = list(map(_mask_line, lines))
         return Encoded(events=list(map(_decoder.decode, lines)), lines=lines)
     if _PLAIN.issuperset(map(type, events)):
         return Encoded(events=list(cast("Sequence[AnyEvent]", events)), lines=lines)
@@ -149,7 +149,7 @@ def _encode_all(events: Sequence[Event]) -> Encoded | None:
     return Encoded(events=_decoder.decode_lines(data), lines=lines)
 
 
-def _masked(line: bytes) -> bytes:
+def _mask_line(line: bytes) -> bytes:
     """The line with tokens of the hub masked: every reader may see it.
 
     A spec is not masked: a session is started from it. Readers get it masked.
@@ -163,8 +163,8 @@ def _encode_one(event: Event) -> tuple[AnyEvent, bytes]:
         if b"\n" in data or b"\r" in data:
             # Only raw JSON can have them, between its tokens; in strings they are escaped.
             data = msgspec.json.format(data, indent=-1)
-            return _decoder.decode(masked := _masked(data)), masked
-        masked = _masked(data)
+            return _decoder.decode(masked := _mask_line(data)), masked
+        masked = _mask_line(data)
         if not masked.isascii():
             masked.decode()  # raw JSON is copied without a check of its encoding
         if masked is data and type(event) in _PLAIN:
@@ -174,7 +174,7 @@ def _encode_one(event: Event) -> tuple[AnyEvent, bytes]:
         raise UsageError(f"{type(event).__name__} cannot be stored: {error}") from error
 
 
-def placed(encoded: Encoded, session: str, head: int, position: int, at: int) -> list[Stored]:
+def place_events(encoded: Encoded, session: str, head: int, position: int, at: int) -> list[Stored]:
     """Stored events that follow this number of their session and this position."""
     count = len(encoded.lines)
     return list(

@@ -64,11 +64,13 @@ class Tail:
 
     def recent(self, session: str, after: int, limit: int) -> list[Stored]:
         """The events after the number `after` in a session; empty if some are not in the tail."""
-        return _following(self._of_session.get(session, ()), limit, lambda first: first.seq, after)
+        return _events_after(
+            self._of_session.get(session, ()), limit, lambda first: first.seq, after
+        )
 
     def recent_of_all(self, after: int, limit: int) -> list[Stored]:
         """The events after the position `after`; empty if some are not in the tail."""
-        return _following(self._events, limit, lambda first: first.position, after)
+        return _events_after(self._events, limit, lambda first: first.position, after)
 
     async def wait(self, sessions: Collection[str] | None) -> None:
         """Wait until an event of these sessions (None: of any) is published, or for the end.
@@ -115,7 +117,7 @@ class Tail:
                 del self._of_session[oldest.session]
 
 
-def _following(
+def _events_after(
     events: Sequence[Stored], limit: int, number: Callable[[Stored], int], after: int
 ) -> list[Stored]:
     """Numbers have no gaps here, so a number is an index."""

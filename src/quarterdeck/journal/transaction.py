@@ -16,7 +16,7 @@ from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.journal.chain import digest_of, is_audited, is_chained, seal_of
 from quarterdeck.journal.ownership import Conditions
 from quarterdeck.journal.shared_records import SharingRecords
-from quarterdeck.journal.stored import Encoded, placed
+from quarterdeck.journal.stored import Encoded, place_events
 from quarterdeck.journal.usage import Share, limit_state, shares
 from quarterdeck.journal.views import fold, significant
 from quarterdeck.protocol.events import PromptQueued
@@ -111,7 +111,7 @@ class Group(Struct):
         forget: bool,
     ) -> list[Stored]:
         """Add the events of an append, at least one, to a session with this view."""
-        stored = placed(encoded, session, known.head, self.position, at)
+        stored = place_events(encoded, session, known.head, self.position, at)
         last = stored[-1]
         self.position = last.position
         had_run = view is not None and view.run is not None

@@ -48,7 +48,7 @@ def shares(before: SessionView | None, after: SessionView, stored: Stored) -> li
     match stored.event:
         case Metered() | TurnEnded() as event if after.account is not before.account:
             for portion in portions(before.account, event):
-                _put(found, portion.model, _used(portion))
+                _put(found, portion.model, _portion_used(portion))
             main = main_model(event.models or before.account.metered)
             _put(found, main, _turn(before, after, event))
     settled = [card for ask, card in before.asks.items() if ask not in after.asks]
@@ -119,7 +119,7 @@ def _put(found: dict[str, Used], model: str, used: Used) -> None:
     found[model] = add(found.get(model, _NOTHING), used)
 
 
-def _used(portion: Portion) -> Used:
+def _portion_used(portion: Portion) -> Used:
     return Used(
         cost_usd=_finite(portion.usd),
         estimated_usd=_finite(portion.estimated_usd),

@@ -22,7 +22,7 @@ def usage_row(staged: tuple[int, Share]) -> tuple[object, ...]:
     return (share.slot, number, share.project, share.machine, share.model, *astuple(share.used))
 
 
-def summed(key: str, sums: Iterable[float]) -> UsageRow:
+def sum_row(key: str, sums: Iterable[float]) -> UsageRow:
     """A row of sums."""
     return UsageRow(key=key, used=convert(dict(zip(COLUMNS, sums, strict=True)), Used))
 

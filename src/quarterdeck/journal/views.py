@@ -279,7 +279,7 @@ def _prompt(view: SessionView, stored: Stored) -> SessionView | None:
             if is_agent(by):
                 counted = with_message(view.agent_messages, by, stored.at)
                 view = replace(view, agent_messages=counted)
-            return replace(_staged(view, PromptStage.QUEUED, id_), unsent=(*view.unsent, prompt))
+            return replace(_set_stage(view, PromptStage.QUEUED, id_), unsent=(*view.unsent, prompt))
         case PromptChanged(prompt=id_, content=content, by=by):
             unsent = (
                 replace(old, content=content, by=by) if _is_queued(old, id_) else old
@@ -287,14 +287,14 @@ def _prompt(view: SessionView, stored: Stored) -> SessionView | None:
             )
             return replace(view, unsent=tuple(unsent))
         case PromptCancelled(prompt=id_) if any(_is_unsent(old, id_) for old in view.unsent):
-            return _without(_staged(view, PromptStage.CANCELLED, id_), id_)
+            return _without(_set_stage(view, PromptStage.CANCELLED, id_), id_)
         case PromptSent(prompt=id_, run=run) if any(_is_unsent(old, id_) for old in view.unsent):
             unsent = (replace(old, run=run) if _is_unsent(old, id_) else old for old in view.unsent)
-            return replace(_staged(view, PromptStage.SENT, id_), unsent=tuple(unsent))
+            return replace(_set_stage(view, PromptStage.SENT, id_), unsent=tuple(unsent))
         case PromptTaken(prompt=id_) if any(_is_unsent(old, id_) for old in view.unsent):
-            return _without(_staged(view, PromptStage.TAKEN, id_), id_)
+            return _without(_set_stage(view, PromptStage.TAKEN, id_), id_)
         case TurnEnded(prompts=ids) as turn:
-            done = _without(_staged(view, PromptStage.DONE, *ids), *ids)
+            done = _without(_set_stage(view, PromptStage.DONE, *ids), *ids)
             last = LastTurn(
                 at=stored.at, failed=turn.failed, outcome=turn.outcome, problem=turn.problem
             )
@@ -312,7 +312,7 @@ def _is_queued(prompt: PromptView, id_: str) -> bool:
     return prompt.prompt == id_ and prompt.run is None
 
 
-def _staged(view: SessionView, stage: PromptStage, *ids: str) -> SessionView:
+def _set_stage(view: SessionView, stage: PromptStage, *ids: str) -> SessionView:
     if not ids:
         return view
     prompts = view.prompts | dict.fromkeys(ids, stage)
@@ -341,13 +341,13 @@ def _ask(view: SessionView, stored: Stored) -> SessionView | None:
             card = view.asks.get(ask)
             if card is None:
                 # Settled before it was opened: remembered, so that the order does not matter.
-                return _settled(view, ask, view.settled.get(ask))
+                return _close_ask(view, ask, view.settled.get(ask))
             asks = {id_: other for id_, other in view.asks.items() if id_ != ask}
-            return _settled(replace(view, asks=asks), ask, card.opened.run)
+            return _close_ask(replace(view, asks=asks), ask, card.opened.run)
     return None
 
 
-def _settled(view: SessionView, ask: str, run: str | None) -> SessionView:
+def _close_ask(view: SessionView, ask: str, run: str | None) -> SessionView:
     settled = view.settled | {ask: run}
     old = len(settled) - SETTLED_KEPT
     return replace(view, settled=dict(islice(settled.items(), max(old, 0), None)))

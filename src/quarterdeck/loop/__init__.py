@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quarterdeck.loop.agent_worker import AgentWorker
     from quarterdeck.loop.hub_worker import HubWorker
     from quarterdeck.loop.report import LoopReport, as_markdown, pull_request_text, report_of
-    from quarterdeck.loop.runner import new_loop, reopened, run_loop
+    from quarterdeck.loop.runner import new_loop, reopen, run_loop
     from quarterdeck.loop.spec import EXIT_CODES, GOALS, LoopSpec, Review, StopReason, Stops
     from quarterdeck.loop.state import LoopState
     from quarterdeck.loop.store import LoopStore, Wanted
@@ -40,7 +40,7 @@ __all__ = [
     "as_markdown",
     "new_loop",
     "pull_request_text",
-    "reopened",
+    "reopen",
     "report_of",
     "run_loop",
 ]
@@ -51,7 +51,7 @@ __getattr__ = load_later(
         "agent_worker": ("AgentWorker",),
         "hub_worker": ("HubWorker",),
         "report": ("LoopReport", "as_markdown", "pull_request_text", "report_of"),
-        "runner": ("new_loop", "reopened", "run_loop"),
+        "runner": ("new_loop", "reopen", "run_loop"),
         "spec": ("EXIT_CODES", "GOALS", "LoopSpec", "Review", "StopReason", "Stops"),
         "state": ("LoopState",),
         "store": ("LoopStore", "Wanted"),

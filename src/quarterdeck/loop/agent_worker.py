@@ -29,7 +29,7 @@ from quarterdeck.domain.errors import LinkClosed, QuarterdeckError, TurnFailed
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.loop.arbiter import HOOK_SECONDS, Arbiter, Person, TurnArbiter
 from quarterdeck.loop.boxes import Box
-from quarterdeck.loop.prompts import structured
+from quarterdeck.loop.prompts import structured_result
 from quarterdeck.loop.state import SHOWN_TEXT, Limited, TurnOutcome
 from quarterdeck.loop.worker import EDITING_TOOLS, TurnRequest
 from quarterdeck.runtime.tasks import background_tasks
@@ -85,7 +85,7 @@ class AgentWorker:
         undrained = 0
         error = ""
         try:
-            async with self._made(self._options_for(request), arbiter, seen) as agent:
+            async with self._make_agent(self._options_for(request), arbiter, seen) as agent:
                 messages = agent.messages()
                 async with background_tasks() as tasks:
                     tasks.start_soon(_follow, messages, seen, arbiter)
@@ -103,7 +103,7 @@ class AgentWorker:
         return seen.outcome(error, arbiter.denied, undrained)
 
     @asynccontextmanager
-    async def _made(
+    async def _make_agent(
         self, options: Options, arbiter: TurnArbiter, seen: _Seen
     ) -> AsyncIterator[Agent]:
         """The agent of a turn, to be started; in a sandbox if there is to be one."""
@@ -249,7 +249,7 @@ class _Seen:
             outcome=error or (last.outcome if last is not None else "no_result"),
             cost_usd=last.total_cost_usd if last is not None else 0.0,
             session=last.session_id or None if last is not None else None,
-            result=structured(text, given),
+            result=structured_result(text, given),
             denied=tuple(denied[:50]),
             limited=limited,
             undrained=undrained,

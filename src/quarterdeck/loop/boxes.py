@@ -29,7 +29,7 @@ its process has ended. Raises `LaunchError` if there must be a sandbox and canno
 
 
 @asynccontextmanager
-async def unboxed(
+async def no_box(
     command: tuple[str, ...], env: dict[str, str], directory: str
 ) -> AsyncIterator[Boxed]:
     """No sandbox."""

@@ -21,7 +21,7 @@ import anyio.to_thread
 
 from quarterdeck.claude.environment import child_environment
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.loop.boxes import Box, Boxed, unboxed
+from quarterdeck.loop.boxes import Box, Boxed, no_box
 from quarterdeck.loop.state import SHOWN_OUTPUT, Check
 from quarterdeck.runtime import processes
 from quarterdeck.runtime.agent_process import MARKS
@@ -39,7 +39,7 @@ _COUNTS = (
 )
 
 
-async def run_check(command: str, directory: str, seconds: float, box: Box = unboxed) -> Check:
+async def run_check(command: str, directory: str, seconds: float, box: Box = no_box) -> Check:
     """Run a command of the shell there. Raises `LaunchError` if it cannot be started."""
     if not await anyio.Path(directory).is_dir():
         raise LaunchError(f"cannot run the check in {directory}: it is not a folder")

@@ -75,7 +75,7 @@ def next_step(state: LoopState) -> Step:
             return RunCheck(command=spec.stops.command)
         if spec.review is not None and last.verdict is None and _worth_a_review(last):
             return AskReviewer(number=last.number)
-        if (goal := _goal(spec, last)) is not None and _agreed(spec, last):
+        if (goal := _goal(spec, last)) is not None and _is_agreed(spec, last):
             return goal
     if (limit := _limit(state)) is not None:
         return limit
@@ -146,7 +146,7 @@ def _worth_a_review(turn: Turn) -> bool:
     return not turn.outcome.failed and turn.cut_off is None
 
 
-def _agreed(spec: LoopSpec, turn: Turn) -> bool:
+def _is_agreed(spec: LoopSpec, turn: Turn) -> bool:
     return spec.review is None or (turn.verdict is not None and turn.verdict.agree)
 
 
@@ -181,7 +181,7 @@ def _limit(state: LoopState) -> Stop | None:
         return Stop(reason=StopReason.TIME, text=f"It has worked for {stops.seconds:g} s.")
     if last is not None and last.cut_off is StopReason.TIME:
         return Stop(reason=StopReason.TIME, text="The time ended in the middle of a turn.")
-    if failing(state) >= stops.failures:
+    if failed_in_row(state) >= stops.failures:
         assert last is not None
         return Stop(
             reason=StopReason.FAILED,
@@ -211,7 +211,7 @@ def _over_budget(state: LoopState) -> bool:
 _BUDGET_CODES = frozenset({"error_max_budget_usd", "budget_exhausted", "budget_reached"})
 
 
-def failing(state: LoopState) -> int:
+def failed_in_row(state: LoopState) -> int:
     """How many turns in a row have failed, up to the last one."""
     count = 0
     for turn in reversed(state.turns):

@@ -19,7 +19,7 @@ from quarterdeck.client.hub import HubClient
 from quarterdeck.client.session import SessionClient
 from quarterdeck.domain.errors import NotFound, QuarterdeckError
 from quarterdeck.domain.ids import derived_id
-from quarterdeck.loop.prompts import structured
+from quarterdeck.loop.prompts import structured_result
 from quarterdeck.loop.state import SHOWN_TEXT, Limited, TurnOutcome
 from quarterdeck.loop.worker import EDITING_TOOLS, TurnKind, TurnRequest
 from quarterdeck.protocol import events as ev
@@ -242,7 +242,7 @@ class _Seen:
             outcome=code,
             cost_usd=sum(turn.cost_usd for turn in self._turns),
             session=session,
-            result=structured(text, self._result),
+            result=structured_result(text, self._result),
             denied=tuple(self._denied[:50]),
             limited=limited if by is None else None,
             stopped_by=None if interrupted_here else by,
@@ -254,17 +254,17 @@ class _Seen:
 async def _drain(session: SessionClient, seq: int, seconds: float) -> int:
     """Wait until the turn's background tasks have ended; gives how many have not, in that time."""
 
-    def ended(view: SessionShape) -> bool:
+    def has_ended(view: SessionShape) -> bool:
         return view.state is SessionState.ENDED
 
     def quiet(view: SessionShape) -> bool:
         at_rest = view.state is SessionState.IDLE and not view.holds.tasks
-        return view.head >= seq and (at_rest or ended(view))
+        return view.head >= seq and (at_rest or has_ended(view))
 
     with anyio.move_on_after(seconds):
         await session.wait_for(lambda view: view.head >= seq)
         tasks = bool(session.view.holds.tasks)
-        while not ended(session.view):
+        while not has_ended(session.view):
             await session.wait_for(quiet)
             if not tasks:
                 return 0

@@ -72,8 +72,8 @@ def review_prompt(state: LoopState, diff: str) -> str:
         _REVIEW,
         f"# The task\n\n{spec.task.strip()}",
         f"# What to look for\n\n{spec.review.prompt.strip()}" if spec.review.prompt.strip() else "",
-        f"# What the agent said\n\n{_quoted(last.outcome.text)}",
-        f"# What has changed in this turn\n\n{_quoted(diff)}" if diff else "",
+        f"# What the agent said\n\n{_quote(last.outcome.text)}",
+        f"# What has changed in this turn\n\n{_quote(diff)}" if diff else "",
     ]
     if last.check is not None:
         parts.append(_check_text(last))
@@ -89,7 +89,7 @@ def as_json(schema: bytes) -> str:
     )
 
 
-def structured(text: str, given: bytes) -> Raw:
+def structured_result(text: str, given: bytes) -> Raw:
     """The structured result of a turn: what the CLI gave, or the last JSON block of its text."""
     if given:
         return Raw(given)
@@ -127,7 +127,7 @@ def _so_far(last: Turn, *, fresh: bool) -> str:
             " them."
         )
         if last.outcome.text:
-            parts.append(f"It ended with:\n\n{_quoted(last.outcome.text)}")
+            parts.append(f"It ended with:\n\n{_quote(last.outcome.text)}")
     if last.outcome.failed:
         parts.append(f"The turn before failed: {last.outcome.outcome}")
     if last.outcome.denied:
@@ -145,7 +145,7 @@ def _check_text(turn: Turn) -> str:
     check = turn.check
     assert check is not None
     how = "did not end in time" if check.code is None else f"exited with {check.code}"
-    output = f"\n\n{_quoted(check.output)}" if check.output.strip() else ""
+    output = f"\n\n{_quote(check.output)}" if check.output.strip() else ""
     return f"# The check\n\n`{check.command}` {how}.{output}"
 
 
@@ -164,5 +164,5 @@ def _ending(spec: LoopSpec) -> str:
     return "\n\n".join(parts)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.strip().splitlines())

@@ -92,10 +92,10 @@ def as_markdown(state: LoopState) -> str:
         "",
         "## The task",
         "",
-        _quoted(state.spec.task),
+        _quote(state.spec.task),
     ]
     if state.plan is not None:
-        lines += ["", "## The plan", "", _quoted(state.plan)]
+        lines += ["", "## The plan", "", _quote(state.plan)]
     lines += ["", "## Proof", ""]
     if not report.proof:
         lines.append("Nothing was run to check the result.")
@@ -104,7 +104,7 @@ def as_markdown(state: LoopState) -> str:
     last = state.turns[-1].verdict if state.turns else None
     if last is not None:
         lines += ["", f"The reviewer {'agrees' if last.agree else 'does not agree'}:", ""]
-        lines.append(_quoted(last.reason))
+        lines.append(_quote(last.reason))
     lines += ["", "## Turns", ""]
     for turn in state.turns:
         lines += [*_turn_lines(turn), ""]
@@ -117,7 +117,7 @@ def pull_request_text(state: LoopState) -> str:
     lines = [
         _one_line(report.title),
         "",
-        _quoted(state.spec.task),
+        _quote(state.spec.task),
         "",
         f"Made by a loop: {report.turns} turns, ${report.cost_usd:.4f}. {_one_line(report.text)}",
         "",
@@ -167,10 +167,10 @@ def _turn_lines(turn: Turn) -> list[str]:
     began = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(turn.began))
     lines = [f"### Turn {turn.number} ({began} UTC)", "", ", ".join(facts), ""]
     if turn.outcome.text:
-        lines.append(_quoted(turn.outcome.text))
+        lines.append(_quote(turn.outcome.text))
     lines += [f"- denied: {_one_line(call)}" for call in turn.outcome.denied]
     if turn.verdict is not None and turn.verdict.reason:
-        lines += ["", "The reviewer:", "", _quoted(turn.verdict.reason)]
+        lines += ["", "The reviewer:", "", _quote(turn.verdict.reason)]
     return lines
 
 
@@ -188,7 +188,7 @@ def _check_lines(check: Check) -> list[str]:
     ]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import LaunchError, QuarterdeckError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.loop import decide, prompts
-from quarterdeck.loop.boxes import Box, unboxed
+from quarterdeck.loop.boxes import Box, no_box
 from quarterdeck.loop.checks import run_check
 from quarterdeck.loop.decide import AskReviewer, MakePlan, RunCheck, Stop, WaitForLimit, Work
 from quarterdeck.loop.folder import WorkFolder, check_directory, open_worktree
@@ -48,7 +48,7 @@ def new_loop(
     return LoopState(id=new_id(now=now), spec=spec, created=now, host=host, by=by)
 
 
-def reopened(state: LoopState) -> LoopState:
+def reopen(state: LoopState) -> LoopState:
     """A loop that a person or a limit has stopped, to be continued. A task that is done stays so.
 
     A limit that is still reached stops it again at once.
@@ -70,7 +70,7 @@ async def run_loop(
     *,
     clock: Clock | None = None,
     report: Progress | None = None,
-    box: Box = unboxed,
+    box: Box = no_box,
 ) -> LoopState:
     """Run a loop until it stops, or go on with one that was cut off; gives its last state.
 
@@ -79,7 +79,7 @@ async def run_loop(
     Raises `Conflict` if another process runs it, `UsageError` or `LaunchError` for what no turn
     could mend. The manifest stays, and the loop can be continued.
     """
-    with store.locked(state.id):
+    with store.lock(state.id):
         runner = _Runner(state, worker, store, clock or Clock(), report or _silent, box)
         return await runner.run()
 
@@ -161,9 +161,9 @@ class _Runner:
         self._report("Makes a plan.")
         began = self._clock.now()
         outcome, cut = await self._turn(TurnKind.PLAN, prompts.plan_prompt(self._state.spec))
-        self._worked(began)
+        self._add_time(began)
         if outcome.limited is not None:
-            await self._limited(outcome)
+            await self._pause_for_limit(outcome)
         elif cut is not None or outcome.failed:
             # A failed plan counts as a failed turn, so that it is not tried without end.
             await self._add(began, outcome, None, cut)
@@ -182,9 +182,9 @@ class _Runner:
             schema=prompts.schema_of(spec),
             session=None if spec.fresh else self._state.session,
         )
-        self._worked(began)
+        self._add_time(began)
         if outcome.limited is not None:
-            await self._limited(outcome)
+            await self._pause_for_limit(outcome)
             return
         after = await self._folder.state()
         if self._folder.directory != where:  # the worktree of the first turn in a hub
@@ -246,7 +246,7 @@ class _Runner:
         seconds = self._state.spec.stops.command_seconds / self._clock.speed
         directory = self._folder.directory
         check = await self._unless_stopped(run_check(command, directory, seconds, self._box))
-        self._worked(began)
+        self._add_time(began)
         return check
 
     async def _review(self, number: int) -> None:
@@ -259,9 +259,9 @@ class _Runner:
             schema=prompts.VERDICT_SCHEMA,
             model=None if review is None else review.model,
         )
-        self._worked(began)
+        self._add_time(began)
         if outcome.limited is not None:
-            await self._limited(outcome)
+            await self._pause_for_limit(outcome)
             return
         failed = outcome.outcome if outcome.failed or cut else ""
         verdict = prompts.verdict_of(bytes(outcome.result), failed)
@@ -365,7 +365,7 @@ class _Runner:
 
     # --- waits ---
 
-    async def _limited(self, outcome: TurnOutcome) -> None:
+    async def _pause_for_limit(self, outcome: TurnOutcome) -> None:
         state = decide.after_usage_limit(self._state, outcome, self._clock.now())
         self._state = state
         await self._save()
@@ -395,7 +395,7 @@ class _Runner:
             await anyio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> None:
-        wanted = await anyio.to_thread.run_sync(self._store.wanted, self._state.id)
+        wanted = await anyio.to_thread.run_sync(self._store.requests, self._state.id)
         if wanted != self._wanted:
             self._wanted = wanted
             self._news.set()
@@ -433,7 +433,7 @@ class _Runner:
         await anyio.to_thread.run_sync(write_reports, self._store, self._state)
         self._report(stop.text)
 
-    def _worked(self, began: float) -> None:
+    def _add_time(self, began: float) -> None:
         worked = self._state.worked + max(0.0, self._clock.now() - began)
         self._state = replace(self._state, worked=worked)
 

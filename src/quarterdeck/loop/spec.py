@@ -139,7 +139,7 @@ class LoopSpec(Value, forbid_unknown_fields=True):
         return self.name or self.task.strip().splitlines()[0][:80]
 
 
-def checked(spec: LoopSpec) -> LoopSpec:
+def check_spec(spec: LoopSpec) -> LoopSpec:
     """The same spec, with the bounds of all members checked. Raises `UsageError`."""
     try:
         return msgspec.json.decode(msgspec.json.encode(spec), type=LoopSpec)

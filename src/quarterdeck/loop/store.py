@@ -96,7 +96,7 @@ class LoopStore:
         except OSError as error:
             raise ManifestError(f"the audit of the loop cannot be written: {error}") from error
 
-    def recorded(self, loop: str) -> Iterator[CallRecord]:
+    def records(self, loop: str) -> Iterator[CallRecord]:
         """The entries of the audit of a loop, oldest first; a line that is damaged is left out."""
         with suppress(FileNotFoundError), self.path(loop, AUDIT).open("rb") as file:
             for line in file:
@@ -144,7 +144,7 @@ class LoopStore:
         self.load(loop)
         replace_file(self.path(loop, "control.json"), msgspec.json.encode(wanted))
 
-    def wanted(self, loop: str) -> Wanted:
+    def requests(self, loop: str) -> Wanted:
         """What people want of a loop; what cannot be read wants nothing."""
         try:
             return msgspec.json.decode(self.path(loop, "control.json").read_bytes(), type=Wanted)
@@ -154,7 +154,7 @@ class LoopStore:
     # --- who runs it ---
 
     @contextmanager
-    def locked(self, loop: str) -> Iterator[None]:
+    def lock(self, loop: str) -> Iterator[None]:
         """Hold a loop while the block runs. Raises `Conflict` if another process has it."""
         self._at(loop).mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(self.path(loop, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -100,7 +100,7 @@ class Stops:
             return
         found: dict[tuple[str, int], list[Beaten | None]] = {}
         for subject in _subjects(rule):
-            found.setdefault((subject.key, subject.place), []).append(self._beaten(subject, rule))
+            found.setdefault((subject.key, subject.place), []).append(self._defeat(subject, rule))
         for each in found.values():
             # A path means reads and edits. It is in vain only where both are stopped.
             if (first := each[0]) is not None and all(each):
@@ -111,9 +111,9 @@ class Stops:
         subject = _claude_subject(placed.rule)
         if placed.behavior is not Behavior.ALLOW or subject is None:
             return None
-        return self._beaten(subject, Rule(name="", verb=Verb.ALLOW, source=""))
+        return self._defeat(subject, Rule(name="", verb=Verb.ALLOW, source=""))
 
-    def _beaten(self, subject: Subject, rule: Rule) -> Beaten | None:
+    def _defeat(self, subject: Subject, rule: Rule) -> Beaten | None:
         named = self._by_command.get(subject.words[0], []) if subject.words else []
         for stop in (*named, *self._others):
             self._compared += stop.size * subject.size

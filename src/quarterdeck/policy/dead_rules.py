@@ -146,9 +146,9 @@ class _Warnings:
             allows = each.behavior is Behavior.ALLOW
             if (why := _specifier_problem(each.rule, allows=allows)) is not None:
                 yield self._flaw(why, "claude", key, place)
-            yield from self._beaten(each, key, place)
+            yield from self._defeat_warnings(each, key, place)
 
-    def _beaten(self, placed: ClaudeRule, key: str, place: int) -> Iterator[Flaw]:
+    def _defeat_warnings(self, placed: ClaudeRule, key: str, place: int) -> Iterator[Flaw]:
         if (beaten := self._stops.claude(placed)) is not None:
             yield self._flaw(f"{placed.rule.text}: {_beaten_text(beaten)}", "claude", key, place)
 

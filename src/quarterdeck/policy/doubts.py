@@ -20,7 +20,7 @@ def doubts_of(needs: Iterable[Need]) -> tuple[str, ...]:
 
 def _doubt(need: Need) -> str:
     if need.kind is NeedKind.UNKNOWN:
-        return f"{_shown(need.what)}: {need.why}" if need.why else ""
+        return f"{_shorten(need.what)}: {need.why}" if need.why else ""
     if need.kind is NeedKind.FETCH:
         if need.host is None:
             return "the host is not known"
@@ -31,7 +31,7 @@ def _doubt(need: Need) -> str:
 
 
 def _of_target(target: Target, part: Part | None) -> str:
-    source = _shown(target.source)
+    source = _shorten(target.source)
     if target.paths:
         if target.deep:
             return f"all that is below {source} is used"
@@ -58,7 +58,7 @@ def _of_words(part: Part) -> str:
 
 
 def _of_word(word: Word) -> str:
-    source = _shown(word.source)
+    source = _shorten(word.source)
     if "$(" in word.source or "`" in word.source:
         return f"the output in {source} is known only at run time"
     if "$" in word.source:
@@ -70,6 +70,6 @@ def _of_word(word: Word) -> str:
     return f"{source} may become other words" if word.glob else f"{source} is not known"
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     line = text.split("\n", 1)[0]
     return line if line == text and len(line) <= LONGEST else f"{line[:LONGEST]}\u2026"

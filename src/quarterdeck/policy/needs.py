@@ -23,7 +23,7 @@ from quarterdeck.policy.dashes import judge_dashes
 from quarterdeck.policy.folders import Folders
 from quarterdeck.policy.hosts import host_in, host_of
 from quarterdeck.policy.moves import Moved, moved_by, other_names
-from quarterdeck.policy.paths import before_wildcard, is_inside, is_protected, linked
+from quarterdeck.policy.paths import before_wildcard, is_inside, is_protected, linked_targets
 from quarterdeck.policy.repositories import Looking, other_repositories, repositories_in
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
@@ -225,11 +225,11 @@ def _needs_of(tool: str, json: Raw, context: Context) -> Request:
     what = f"{tool}({name})" if name else tool
     whole = Need(kind=NeedKind.TOOL, what=what, free=tool in OWN_TOOLS)
     if name is None and not tool.startswith("mcp__") and tool not in _NO_SHELL:
-        return _unlisted(tool, whole, members, context)
+        return _unknown_tool(tool, whole, members, context)
     return Request(tool="Agent" if tool == "Task" else tool, needs=(whole,), name=name)
 
 
-def _unlisted(tool: str, whole: Need, members: dict[str, Raw], context: Context) -> Request:
+def _unknown_tool(tool: str, whole: Need, members: dict[str, Raw], context: Context) -> Request:
     """A tool of the CLI that is not known here. Its members are taken for what they are called, so
     that rules which stop commands, files and hosts hold for it. MCP tools are their own.
     """
@@ -276,7 +276,7 @@ def _resolve_links(target: Target, context: Context) -> Target:
     """Add the path behind links, if the caller can resolve it."""
     if target.glob and not target.sure and target.paths and ".." not in target.source:
         # A folder that a pattern finds may be a link: is one there?
-        plain = context.below is not None and not linked(target, context.folders)
+        plain = context.below is not None and not linked_targets(target, context.folders)
         target = msgspec.structs.replace(target, sure=plain)
     if context.resolve is None or not target.paths:
         return target
@@ -415,7 +415,7 @@ def _by_other_names(
         by_others = [each for each in moved if each.part is not need.part]
         others = list(other_names(target, by_others, edit=edit)) if by_others else []
         if target.glob:
-            others += linked(target, context.folders)
+            others += linked_targets(target, context.folders)
         for other in others:
             true = _resolve_links(other, context)
             free = not edit and is_inside(true, context.roots, context.home)

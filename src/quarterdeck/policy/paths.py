@@ -357,7 +357,7 @@ def _is_found(
     return False
 
 
-def linked(target: Target, folders: Folders) -> list[Target]:
+def linked_targets(target: Target, folders: Folders) -> list[Target]:
     """What a pattern finds behind links, as far as a caller has looked."""
     found: list[Target] = []
     for path in target.paths if folders.below is not None else ():

@@ -129,20 +129,22 @@ def may_name_protected_file(pattern: str, *, hidden: bool) -> bool:
     return any(overlap(["**", *names], reach, hidden=hidden) for names in _names())
 
 
-def _listed(texts: tuple[str, ...]) -> list[str]:
+def _list_texts(texts: tuple[str, ...]) -> list[str]:
     return [name for text in texts for name in text.split()]
 
 
 @cache
 def _expression() -> re.Pattern[str]:
-    folders = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in _listed(FOLDERS))
-    files = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in _listed(FILES))
+    folders = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in _list_texts(FOLDERS))
+    files = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in _list_texts(FILES))
     return re.compile(rf"(?:^|/)(?:(?:{folders})(?:/|$)|(?:{files})$)", re.IGNORECASE)
 
 
 @cache
 def _parents() -> re.Pattern[str]:
-    inner = [name.split("/") for name in (*_listed(FOLDERS), *_listed(FILES)) if "/" in name]
+    inner = [
+        name.split("/") for name in (*_list_texts(FOLDERS), *_list_texts(FILES)) if "/" in name
+    ]
     found = {"/".join(names[:length]) for names in inner for length in range(1, len(names))}
     names = "|".join(re.escape(name) for name in sorted(found))
     return re.compile(rf"(?:^|/)(?:{names})$", re.IGNORECASE)
@@ -151,5 +153,5 @@ def _parents() -> re.Pattern[str]:
 @cache
 def _names() -> tuple[tuple[str, ...], ...]:
     # A name that begins with `*` overlaps too much: `test_*` may be `test_x.code-workspace`.
-    listed = (*_listed(FOLDERS), *_listed(FILES))
+    listed = (*_list_texts(FOLDERS), *_list_texts(FILES))
     return tuple(tuple(name.split("/")) for name in listed if not name.startswith("*"))

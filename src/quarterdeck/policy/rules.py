@@ -198,7 +198,7 @@ class CallConditions(Value, dict=True):
     @cached_property
     def _by_subcommand(self) -> WordIndex[Pattern]:
         """The same by their first two words, or by the first if the second may differ."""
-        return WordIndex((_leading(each), each) for each in self.commands)
+        return WordIndex((_leading_words(each), each) for each in self.commands)
 
     @cached_property
     def _paths_by_key(self) -> KeyIndex[specifiers.Rule]:
@@ -254,7 +254,7 @@ class CallConditions(Value, dict=True):
         return wanted
 
 
-def _leading(pattern: Pattern) -> str | None:
+def _leading_words(pattern: Pattern) -> str | None:
     """The first two words of a pattern, without a second that has wildcards; None if the first one
     has.
     """

@@ -59,7 +59,7 @@ def mark_written(
     if not every:
         return script
     return msgspec.structs.replace(
-        script, parts=tuple(_marked(part, every, resolve) for part in script.parts)
+        script, parts=tuple(_mark(part, every, resolve) for part in script.parts)
     )
 
 
@@ -74,7 +74,7 @@ def _written_targets(part: Part) -> list[Target]:
     ]
 
 
-def _marked(
+def _mark(
     part: Part, written: set[str] | frozenset[str], resolve: Callable[[str], str] | None
 ) -> Part:
     why = None

@@ -135,10 +135,10 @@ class _Shown(msgspec.Struct):
 
 def event_of(callback: HookCallback) -> str:
     """The event that a hook is called for."""
-    return _shown(callback).hook_event_name
+    return _hook_fields(callback).hook_event_name
 
 
-def _shown(callback: HookCallback) -> _Shown:
+def _hook_fields(callback: HookCallback) -> _Shown:
     try:
         return msgspec.json.decode(callback.input, type=_Shown)
     except DECODE_ERRORS:
@@ -147,8 +147,8 @@ def _shown(callback: HookCallback) -> _Shown:
 
 def hook_act(callback: HookCallback, reply: Reply) -> Act | None:
     """The entry of what a hook of the program decided or changed; None if it did neither."""
-    shown = _shown(callback)
-    words = _decided(reply)
+    shown = _hook_fields(callback)
+    words = _decision_words(reply)
     if not words:
         return None
     return Act(
@@ -160,7 +160,7 @@ def hook_act(callback: HookCallback, reply: Reply) -> Act | None:
     )
 
 
-def _decided(reply: Reply) -> list[str]:
+def _decision_words(reply: Reply) -> list[str]:
     if reply.subtype != "success":
         return [f"failed: {reply.error}"]
     output = members(reply.response)

@@ -405,7 +405,7 @@ class Router:
                 self._follow_turns(message)
                 routed.hub.append(line)
                 if self._is_for_program(message):
-                    routed.program.append(self._unmarked(line))
+                    routed.program.append(self._without_marks(line))
                 self._turn_over(message)
         return routed
 
@@ -507,7 +507,7 @@ class Router:
             case _:
                 return True
 
-    def _unmarked(self, line: bytes) -> bytes:
+    def _without_marks(self, line: bytes) -> bytes:
         """The line without the uuids that prompts of the program got here."""
         if _UUID_MEMBER not in line:
             return line

@@ -34,15 +34,15 @@ def guarded_settings(
     text = given.settings if (given.settings or "").strip() else None
     if given.managed_settings:
         # These take precedence over the ones that we change, so they are only looked at.
-        _guarded(given.managed_settings, directory, version)
+        _guard(given.managed_settings, directory, version)
     is_file = text is not None and not text.lstrip().startswith("{")
-    guarded = _guarded(text, directory, version)
+    guarded = _guard(text, directory, version)
     if not is_file and len(guarded.encode("utf-8", "surrogateescape")) <= LONGEST_ARGUMENT:
         return guarded
     return files.write("settings", guarded)
 
 
-def _guarded(text: str | None, directory: Path, version: str | None) -> str:
+def _guard(text: str | None, directory: Path, version: str | None) -> str:
     settings = read_settings(text, directory)
     if INBOX in settings and bytes(settings[INBOX]).strip() != bytes(REFUSE):
         raise UsageError(

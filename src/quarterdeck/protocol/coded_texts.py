@@ -135,7 +135,7 @@ _STOPPED = {
 }
 
 
-def _ended(coded: CodedText) -> str:
+def _end_text(coded: CodedText) -> str:
     how = "" if coded.exit_code is None else exit_text(coded.exit_code)
     happened = "; ".join(filter(None, (_STOPPED[C(coded.code)], how)))
     return f"The CLI has ended: {happened or 'nobody knows how'}."
@@ -179,7 +179,7 @@ def _default(coded: CodedText) -> str:
     return f"no rule allows {_parts(coded)}, and the default of {coded.other} is {coded.verb}"
 
 
-def _denied(coded: CodedText) -> str:
+def _denial_text(coded: CodedText) -> str:
     return coded.detail or "denied"
 
 
@@ -207,7 +207,7 @@ def _grant(coded: CodedText) -> str:
     return f"granted {', '.join(coded.names)} {where}{until} (grant {coded.ref})"
 
 
-def _staged(verb: str) -> Callable[[CodedText], str]:
+def _stage_text(verb: str) -> Callable[[CodedText], str]:
     return lambda coded: f"{verb}: {coded.path or _plural(coded.count, 'file')}."
 
 
@@ -217,12 +217,12 @@ def _undone(coded: CodedText) -> str:
     return f"Undone:{places} {coded.path}.{kept}"
 
 
-def _kept(coded: CodedText) -> str:
+def _keep_text(coded: CodedText) -> str:
     where = f", its worktree is {coded.path}" if coded.path else ""
     return f"The branch {coded.name} is kept{where}."
 
 
-def _merged(coded: CodedText) -> str:
+def _merge_text(coded: CodedText) -> str:
     return f"{coded.name} is merged into {coded.other}, which is now at {coded.commit}."
 
 
@@ -247,7 +247,7 @@ def _then(first: Callable[[CodedText], str]) -> Callable[[CodedText], str]:
     return both
 
 
-def _discarded(coded: CodedText) -> str:
+def _discard_text(coded: CodedText) -> str:
     text = f"The worktree and the branch {coded.name} were removed"
     if not coded.ref:
         return f"{text}; no work was lost."
@@ -267,7 +267,7 @@ def _as_here(coded: CodedText) -> str:
     return f"The branch {coded.name} is as this machine has it: {why}."
 
 
-def _revoked(whose: str) -> Callable[[CodedText], str]:
+def _revoke_text(whose: str) -> Callable[[CodedText], str]:
     command = "a command on the hub's machine"
     return lambda coded: f"The token of {whose} was revoked by {coded.name or command}."
 
@@ -282,7 +282,7 @@ def _share(coded: CodedText) -> str:
     return f"{coded.name} made the read-only link “{coded.other}” for {hours}."
 
 
-def _opened(coded: CodedText) -> str:
+def _open_text(coded: CodedText) -> str:
     return f"The read-only link “{coded.other}” was opened from {coded.detail or 'an address'}."
 
 
@@ -291,11 +291,11 @@ def _place(coded: CodedText) -> str:
     return f"{', '.join(coded.names)}{f' in {where}' if where else ''}"
 
 
-def _granted(coded: CodedText) -> str:
+def _grant_text(coded: CodedText) -> str:
     return f"{coded.name} granted {_place(coded)}."
 
 
-def _ungranted(coded: CodedText) -> str:
+def _ungrant_text(coded: CodedText) -> str:
     return f"{coded.name} took back {_place(coded)}, granted by {coded.detail}."
 
 
@@ -308,7 +308,7 @@ def _cause(coded: CodedText) -> str:
 
 
 _SPECIAL: dict[str, Callable[[CodedText], str]] = {
-    **dict.fromkeys(_STOPPED, _ended),
+    **dict.fromkeys(_STOPPED, _end_text),
     C.CLI_NOT_BACK: _not_back,
     C.CONNECTION_LOST: _connection_lost,
     C.LIMIT_REACHED: _limit,
@@ -316,25 +316,25 @@ _SPECIAL: dict[str, Callable[[CodedText], str]] = {
     C.RULE_APPLIES: _rule,
     C.RULE_MAY_APPLY: _rule,
     C.DEFAULT_APPLIES: _default,
-    C.ANSWER_DENIED: _denied,
+    C.ANSWER_DENIED: _denial_text,
     C.GRANTED: _grant,
-    C.FILES_STAGED: _staged("Staged"),
-    C.FILES_UNSTAGED: _staged("Unstaged"),
+    C.FILES_STAGED: _stage_text("Staged"),
+    C.FILES_UNSTAGED: _stage_text("Unstaged"),
     C.CHANGE_UNDONE: _undone,
-    C.BRANCH_KEPT: _kept,
-    C.BRANCH_MERGED: _then(_merged),
+    C.BRANCH_KEPT: _keep_text,
+    C.BRANCH_MERGED: _then(_merge_text),
     C.BRANCH_IN_BASE: _then(_in_base),
-    C.BRANCH_DISCARDED: _discarded,
+    C.BRANCH_DISCARDED: _discard_text,
     C.WOULD_DISCARD: _would_discard,
     C.WOULD_MERGE: _then(_would_merge),
     C.BRANCH_AS_HERE: _as_here,
-    C.CLI_STARTS_REVOKED: _revoked("CLIs that begin a session"),
-    C.CLI_ACCESS_REVOKED: _revoked("its CLI"),
+    C.CLI_STARTS_REVOKED: _revoke_text("CLIs that begin a session"),
+    C.CLI_ACCESS_REVOKED: _revoke_text("its CLI"),
     C.TOKEN_MADE: _token,
     C.SHARE_MADE: _share,
-    C.SHARE_OPENED: _opened,
-    C.GRANT_MADE: _granted,
-    C.GRANT_REVOKED: _ungranted,
+    C.SHARE_OPENED: _open_text,
+    C.GRANT_MADE: _grant_text,
+    C.GRANT_REVOKED: _ungrant_text,
     C.EMPTY_RESUME: _with_cause("The conversation was resumed, and nothing came of it:"),
     C.RESUMED_AUTOMATICALLY: _with_cause("It is resumed automatically."),
 }
@@ -385,7 +385,7 @@ def end_text(ended: ev.RunEnded) -> str:
     return ended.reason if coded is None else coded_text(coded)
 
 
-def worded(event: E) -> E:
+def with_texts(event: E) -> E:
     """An event with its texts for people. Most events have none, and are given back as they are."""
     word = _WORDED.get(type(event))
     if word is None:

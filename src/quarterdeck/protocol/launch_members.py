@@ -150,7 +150,7 @@ class _Subagent(msgspec.Struct, rename="camel"):
     permission_mode: str | None = None
 
 
-def bypassing(subagents: Mapping[str, Raw]) -> list[str]:
+def bypass_names(subagents: Mapping[str, Raw]) -> list[str]:
     """The names of the subagents that would bypass permissions."""
     return [
         name
@@ -175,7 +175,7 @@ def check_subagents(subagents: Mapping[str, Raw]) -> None:
 def without_bypass(subagents: Mapping[str, Raw]) -> dict[str, Raw]:
     """Subagents for a session that may not bypass permissions: such a mode is left out."""
     kept = dict(subagents)
-    for name in bypassing(subagents):
+    for name in bypass_names(subagents):
         members = msgspec.json.decode(subagents[name], type=dict[str, Raw])
         del members["permissionMode"]
         kept[name] = Raw(msgspec.json.encode(members))

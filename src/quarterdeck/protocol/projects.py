@@ -97,7 +97,7 @@ _DEFAULTS = (
 """What is taken from the project as it is, where the session has nothing."""
 
 
-def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
+def resolve_spec(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
     """The spec with its project's defaults. Raises `NotFound` for a project that is none.
 
     A session that names no project belongs to the one in whose directory it is made: the innermost.
@@ -124,7 +124,7 @@ def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
         project=name,
         directory=spec.directory or project.directory,
         env={**project.env, **spec.env},
-        budget=merged(spec.budget, project.budget.of_sessions if project.budget else None),
+        budget=merge_budgets(spec.budget, project.budget.of_sessions if project.budget else None),
         api_billing=spec.api_billing or project.api_billing,
         session_mirror=spec.session_mirror or project.session_mirror,
         restart=project.restart if spec.restart_rule == "faults" else spec.restart,
@@ -159,7 +159,7 @@ def _is_within(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
-def merged(own: Budget | None, default: Budget | None) -> Budget | None:
+def merge_budgets(own: Budget | None, default: Budget | None) -> Budget | None:
     """A budget, with a default for each limit that it does not set."""
     if default is None or default == Budget():
         return own

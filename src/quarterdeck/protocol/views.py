@@ -249,7 +249,7 @@ class Piece(Value):
     line: bytes
 
 
-def merged(pieces: Iterable[Deltas]) -> list[Deltas]:
+def merge_deltas(pieces: Iterable[Deltas]) -> list[Deltas]:
     """Neighbours of one block as one piece."""
     made: list[Deltas] = []
     texts: list[str] = []

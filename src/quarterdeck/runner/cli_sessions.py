@@ -31,12 +31,10 @@ def see_cli_sessions(wanted: SeeCliSessions) -> CliSessionsOnDisk:
         include_worktrees=wanted.worktrees,
         config_dir=wanted.config or config_dir_of(os.environ),
     )
-    return CliSessionsOnDisk(
-        sessions=tuple(map(_described, found[:limit])), more=len(found) > limit
-    )
+    return CliSessionsOnDisk(sessions=tuple(map(_describe, found[:limit])), more=len(found) > limit)
 
 
-def _described(info: SessionInfo) -> CliSessionOnDisk:
+def _describe(info: SessionInfo) -> CliSessionOnDisk:
     directory = info.cwd or ""
     return CliSessionOnDisk(
         cli_session=info.session_id,

@@ -86,7 +86,7 @@ class Hub:
         """The address that is tried now."""
         return self.urls[self._at]
 
-    def greeted(self, hub: str) -> None:
+    def note_hello(self, hub: str) -> None:
         """The machine is connected to the hub with this id."""
         if self._greeted_by not in {None, hub}:
             self.moved.set()

@@ -131,7 +131,7 @@ def _scan(path: str, stamp: tuple[int, int, int] | None, names: _Names) -> _Fold
     for entry in entries:
         name = entry.name
         if (name in plain or name.endswith(ends) or name.startswith(begins) or others(name)) and (
-            matching := tuple(names.matching(name, entry.path))
+            matching := tuple(names.matches(name, entry.path))
         ):
             hits.append((entry.path, matching))
         elif name == VENV:
@@ -176,7 +176,7 @@ class _Names:
         others = "|".join(f"(?:{translate(name)})" for name in wild - ends - begins)
         self.others = re.compile(others or r"(?!)").match
 
-    def matching(self, name: str, path: str) -> Iterable[str]:
+    def matches(self, name: str, path: str) -> Iterable[str]:
         """The patterns that match an entry."""
         found = list(self.plain.get(name, ()))
         for last, patterns in self._wild.items():

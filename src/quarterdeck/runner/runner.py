@@ -425,7 +425,7 @@ class Runner:
             raise LinkError(f"the hub began with {type(header).__name__}, not with Welcome")
         if header.protocol != PROTOCOL:
             raise LinkError(f"the hub uses protocol {header.protocol}, this runner {PROTOCOL}")
-        self._hub.greeted(header.hub)
+        self._hub.note_hello(header.hub)
 
     async def _exchange(self, socket: HubSocket) -> None:
         parts = (self._send, self._receive, self._send_vitals)

@@ -69,7 +69,7 @@ def may_be_enclosed(request: SandboxRequest | None) -> bool:
     """Whether a run is asked to be in a sandbox, and nothing is known against it."""
     if request is None or request.mode == OFF:
         return False
-    tried = boxes.probed()
+    tried = boxes.last_probe()
     return tried is None or any(each.works for each in tried)
 
 
@@ -226,7 +226,7 @@ class LookAhead:
 
     async def try_kinds(self) -> None:
         """Try which kinds work, once for all starts."""
-        if self._request is not None and boxes.probed() is None:
+        if self._request is not None and boxes.last_probe() is None:
             await anyio.to_thread.run_sync(boxes.probe)
 
     def found_in(self, project: str) -> Matched | None:

@@ -81,7 +81,7 @@ async def start_process(
     """
     connections = ConnectionLog()
 
-    def connected(made: boxes.Connection) -> None:
+    def note_connection(made: boxes.Connection) -> None:
         connections.note(made.host, made.port, allowed=made.allowed)
 
     mark = new_mark()
@@ -99,7 +99,7 @@ async def start_process(
                 ready = await prepare(
                     start.spec, start.origin, worktrees, files, mark, only=limits.claude
                 )
-            enclosed = await enclose(start.sandbox, ready, own, temporary, connected, ahead)
+            enclosed = await enclose(start.sandbox, ready, own, temporary, note_connection, ahead)
             undo.callback(enclosed.close)
             if not wanted():
                 raise LaunchError("it was stopped before it started")

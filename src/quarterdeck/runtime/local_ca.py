@@ -140,7 +140,7 @@ class LocalCa:
         """The authority in words."""
         return describe(self._certificate)
 
-    def allowed(self, names: Names) -> Names:
+    def allowed_names(self, names: Names) -> Names:
         """Those of the names that this authority may sign."""
         limits = _extension(self._certificate, x509.NameConstraints)
         trees = [] if limits is None else list(limits.permitted_subtrees or ())
@@ -161,7 +161,7 @@ class LocalCa:
         It is due when there is none, when it ends soon, and when it lacks one of the names. A
         broken one is replaced. Raises `UsageError` where others can read its key.
         """
-        wanted = self.allowed(names)
+        wanted = self.allowed_names(names)
         if self.hub_file.exists():
             check_private(self.hub_file)
             try:
@@ -320,11 +320,11 @@ def _load_pair(file: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate
     try:
         key = serialization.load_pem_private_key(data, password=None)
     except (ValueError, TypeError) as error:
-        raise _broken(file) from error
+        raise _broken_error(file) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise _broken(file)
+        raise _broken_error(file)
     if key.public_key() != certificate.public_key():
-        raise _broken(file)
+        raise _broken_error(file)
     return key, certificate
 
 
@@ -332,10 +332,10 @@ def _certificate_in(file: Path, data: bytes) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(data)
     except ValueError as error:
-        raise _broken(file) from error
+        raise _broken_error(file) from error
 
 
-def _broken(file: Path) -> UsageError:
+def _broken_error(file: Path) -> UsageError:
     return UsageError(
         f"{file}: no certificate with its key can be read in it. Restore the file, or delete the"
         f" folder {file.parent}: then a new authority is made, and devices must trust that one"

@@ -29,7 +29,7 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One entry. Further lines are indented."""
-        return _shown(super().format(record)).replace("\n", "\n    ")
+        return _escape(super().format(record)).replace("\n", "\n    ")
 
 
 class JsonLines(logging.Formatter):
@@ -42,16 +42,16 @@ class JsonLines(logging.Formatter):
             "at": f"{at}.{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _shown(record.getMessage()),
+            "message": _escape(record.getMessage()),
         }
         if record.exc_info:
-            entry["exception"] = _shown(self.formatException(record.exc_info))
+            entry["exception"] = _escape(self.formatException(record.exc_info))
         return msgspec.json.encode(
             {key: text.encode(errors="replace").decode() for key, text in entry.items()}
         ).decode()
 
 
-def _shown(text: str) -> str:
+def _escape(text: str) -> str:
     return mark_invisible(redact(text[:LONGEST]))
 
 

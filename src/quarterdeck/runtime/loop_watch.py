@@ -66,7 +66,7 @@ class LoopWatch:
         self._timer: asyncio.TimerHandle | None = None
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """Watch this event loop while the block runs."""
         loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()

@@ -40,7 +40,7 @@ _SEQUENCE = "sqlite_sequence"
 class Mirror(Protocol):
     """Where the rows of a file are kept for all hubs."""
 
-    def opened(self, connection: sqlite3.Connection) -> None:
+    def note_open(self, connection: sqlite3.Connection) -> None:
         """The file is open, and has its tables."""
 
     def refresh(self, connection: sqlite3.Connection) -> None:
@@ -104,7 +104,7 @@ class Tables:
 
     # --- what has changed here -------------------------------------------------------------------
 
-    def changed(self) -> dict[str, bytes | None]:
+    def changed_rows(self) -> dict[str, bytes | None]:
         """The rows that have changed here and are not told yet, by their ids."""
         found: dict[str, bytes | None] = {}
         counted: set[str] = set()
@@ -123,16 +123,16 @@ class Tables:
                 found[_id(_SEQUENCE, (name,))] = msgspec.msgpack.encode(row)
         return found
 
-    def expected(self, ids: Iterable[str]) -> dict[str, int]:
+    def known_versions(self, ids: Iterable[str]) -> dict[str, int]:
         """The versions that these rows have for all hubs, as far as this one knows."""
         sequences = {_id(_SEQUENCE, (name,)) for name in self._tables}
         query = "SELECT version FROM _shared_rows WHERE id = ?"
         rows = {id_: self._ask(query, (id_,)).fetchone() for id_ in ids if id_ not in sequences}
         return {id_: 0 if row is None else int(row[0]) for id_, row in rows.items()}
 
-    def stored(self, rows: Mapping[str, bytes | None], version: int) -> None:
+    def note_stored(self, rows: Mapping[str, bytes | None], version: int) -> None:
         """All hubs have these rows. What has changed again meanwhile is still to be told."""
-        now = self.changed()
+        now = self.changed_rows()
         for name, key in self._ask("SELECT name, key FROM _shared_changed").fetchall():
             id_ = _id(name, _key(key))
             if id_ in rows and (name not in self._tables or rows[id_] == now[id_]):
@@ -142,7 +142,7 @@ class Tables:
 
     # --- what others have changed ----------------------------------------------------------------
 
-    def seen(self, epoch: str) -> int | None:
+    def seen_version(self, epoch: str) -> int | None:
         """The version up to which the rows of others are here; None: it was never shared there."""
         row = self._ask("SELECT version FROM _shared_seen WHERE epoch = ?", (epoch,)).fetchone()
         return None if row is None else int(row[0])
@@ -170,11 +170,11 @@ class Tables:
                 if known is not None:
                     new += self._remove(each.id, known[0], known[1])
                 continue
-            row = _decoded(each.row)
+            row = _decode_row(each.row)
             if row is None or (row.name == _SEQUENCE and self._put_sequence(row)):
                 continue
             if self._put(row):
-                self._settled(each.id, row.name, self._text(row.key), each.version)
+                self._note_version(each.id, row.name, self._text(row.key), each.version)
                 new.append(row)
         if whole:
             known_here = self._ask("SELECT id, name, key FROM _shared_rows").fetchall()
@@ -194,7 +194,7 @@ class Tables:
         own = {table.name: self._all(table) for table in self._tables.values()}
         if others:
             for table in self._tables.values():
-                self._ask(f"DELETE FROM {_quoted(table.name)}")  # noqa: S608 - ours
+                self._ask(f"DELETE FROM {_quote(table.name)}")  # noqa: S608 - ours
             self._ask("DELETE FROM _shared_changed")
             self.take(others, whole=False)
         lost = 0
@@ -205,14 +205,14 @@ class Tables:
     def reset(self, incoming: Iterable[Incoming]) -> None:
         """Have what the others have, and nothing else. Within a transaction."""
         for name in (*self._tables, "_shared_rows"):
-            self._ask(f"DELETE FROM {_quoted(name)}")  # noqa: S608 - ours
+            self._ask(f"DELETE FROM {_quote(name)}")  # noqa: S608 - ours
         self.take(incoming, whole=False)
         self._ask("DELETE FROM _shared_changed")
 
     def has_rows(self) -> bool:
         """Whether anything is stored here."""
         return any(
-            self._ask(f"SELECT 1 FROM {_quoted(name)} LIMIT 1").fetchone()  # noqa: S608 - ours
+            self._ask(f"SELECT 1 FROM {_quote(name)} LIMIT 1").fetchone()  # noqa: S608 - ours
             for name in self._tables
         )
 
@@ -238,7 +238,7 @@ class Tables:
         return lost
 
     def _row(self, table: _Table, key: tuple[Cell, ...]) -> Row | None:
-        where = " AND ".join(f"{_quoted(column)} IS ?" for column in table.key)
+        where = " AND ".join(f"{_quote(column)} IS ?" for column in table.key)
         found = self._select(table, f"WHERE {where}", key)
         return found[0] if found else None
 
@@ -246,8 +246,8 @@ class Tables:
         return self._select(table, "", ())
 
     def _select(self, table: _Table, where: str, values: tuple[Cell, ...]) -> list[Row]:
-        columns = ", ".join(map(_quoted, (*table.key, *table.columns)))
-        query = f"SELECT {columns} FROM {_quoted(table.name)} {where}"  # noqa: S608 - ours
+        columns = ", ".join(map(_quote, (*table.key, *table.columns)))
+        query = f"SELECT {columns} FROM {_quote(table.name)} {where}"  # noqa: S608 - ours
         size = len(table.key)
         return [
             Row(
@@ -281,9 +281,9 @@ class Tables:
         return True
 
     def _insert(self, table: _Table, cells: Mapping[str, Cell], conflict: str) -> bool:
-        columns = ", ".join(map(_quoted, cells))
+        columns = ", ".join(map(_quote, cells))
         marks = ", ".join("?" * len(cells))
-        into = f"{_quoted(table.name)} ({columns})"
+        into = f"{_quote(table.name)} ({columns})"
         query = f"INSERT OR {conflict} INTO {into} VALUES ({marks})"  # noqa: S608 - ours
         try:
             return self._ask(query, tuple(cells.values())).rowcount == 1
@@ -296,12 +296,12 @@ class Tables:
         self._know(id_, name, key, None)
         if table is None:
             return []
-        where = " AND ".join(f"{_quoted(column)} IS ?" for column in table.key)
-        self._ask(f"DELETE FROM {_quoted(name)} WHERE {where}", _key(key))  # noqa: S608 - ours
+        where = " AND ".join(f"{_quote(column)} IS ?" for column in table.key)
+        self._ask(f"DELETE FROM {_quote(name)} WHERE {where}", _key(key))  # noqa: S608 - ours
         self._ask("DELETE FROM _shared_changed WHERE name = ? AND key = ?", (name, key))
         return [Row(name=name, key=_key(key), cells={})]
 
-    def _settled(self, id_: str, name: str, key: str, version: int) -> None:
+    def _note_version(self, id_: str, name: str, key: str, version: int) -> None:
         self._ask("DELETE FROM _shared_changed WHERE name = ? AND key = ?", (name, key))
         self._know(id_, name, key, version)
 
@@ -329,7 +329,7 @@ def _tables(connection: sqlite3.Connection) -> list[_Table]:
     ).fetchall()
     found: list[_Table] = []
     for name, sql in rows:
-        columns = connection.execute(f"PRAGMA table_info({_quoted(name)})").fetchall()
+        columns = connection.execute(f"PRAGMA table_info({_quote(name)})").fetchall()
         keys = sorted((row[5], row[1]) for row in columns if row[5])
         found.append(
             _Table(
@@ -346,7 +346,7 @@ def _triggers(table: _Table) -> str:
     """Note each change. Not `INSERT OR …`: the statement that fires a trigger overrides that."""
 
     def note(row: str) -> str:
-        key = f"json_array({', '.join(f'{row}.{_quoted(column)}' for column in table.key)})"
+        key = f"json_array({', '.join(f'{row}.{_quote(column)}' for column in table.key)})"
         name = _literal(table.name)
         return (
             f"INSERT INTO _shared_changed SELECT {name}, {key} WHERE NOT EXISTS"  # noqa: S608 - ours
@@ -355,13 +355,13 @@ def _triggers(table: _Table) -> str:
 
     parts = {"INSERT": note("NEW"), "UPDATE": note("OLD") + note("NEW"), "DELETE": note("OLD")}
     return "".join(
-        f"CREATE TRIGGER IF NOT EXISTS {_quoted(f'_shared_{table.name}_{event}')}"
-        f" AFTER {event} ON {_quoted(table.name)} BEGIN {body} END;"
+        f"CREATE TRIGGER IF NOT EXISTS {_quote(f'_shared_{table.name}_{event}')}"
+        f" AFTER {event} ON {_quote(table.name)} BEGIN {body} END;"
         for event, body in parts.items()
     )
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -377,7 +377,7 @@ class _Wire(Value):
     cells: dict[str, object]
 
 
-def _decoded(data: bytes) -> Row | None:
+def _decode_row(data: bytes) -> Row | None:
     try:
         found = msgspec.msgpack.decode(data, type=_Wire)
     except DECODE_ERRORS as error:

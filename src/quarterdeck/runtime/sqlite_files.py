@@ -87,7 +87,7 @@ def again(
     """Have a method that changes a `SqliteFile` begin again if another hub was faster."""
 
     @wraps(change)
-    def tried(self: _Self, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
+    def retry(self: _Self, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
         for _ in range(TRIES):
             try:
                 return change(self, *args, **kwargs)
@@ -95,7 +95,7 @@ def again(
                 continue
         raise Conflict("changed_meanwhile", "other hubs change the same all the time: try again")
 
-    return tried
+    return retry
 
 
 class SqliteFile:
@@ -112,10 +112,10 @@ class SqliteFile:
         self._mirror = mirror
         self._connection = open_sqlite(path, schema, synchronous=synchronous)
         if mirror is not None:
-            mirror.opened(self._connection)
+            mirror.note_open(self._connection)
 
     @contextmanager
-    def using(self) -> Iterator[sqlite3.Connection]:
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """The file, for reading. Take all rows inside the block."""
         with self._mutex:
             if self._mirror is not None:
@@ -123,7 +123,7 @@ class SqliteFile:
             yield self._connection
 
     @contextmanager
-    def changing(self) -> Iterator[sqlite3.Connection]:
+    def write_transaction(self) -> Iterator[sqlite3.Connection]:
         """The file, in a transaction."""
         with self._mutex:
             if self._mirror is not None:
@@ -140,7 +140,7 @@ class SqliteFile:
 
     def look(self) -> None:
         """See what other hubs have changed."""
-        with self.using():
+        with self.read_transaction():
             pass
 
     def close(self) -> None:

@@ -88,7 +88,7 @@ class PatientProtocol(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget what was not finished."""
-        self._finished()
+        self._note_finish()
         super().connection_lost(exc)
 
     async def send(self, message: Any) -> None:  # its type is private to uvicorn
@@ -128,7 +128,7 @@ class PatientProtocol(WebSocketsSansIOProtocol):
     def _allow_large(self) -> None:
         self.conn.max_message_size = self.guard.limits.large_message
 
-    def _finished(self) -> None:
+    def _note_finish(self) -> None:
         self.guard.pending -= self._pending
         self._pending = 0
 
@@ -142,7 +142,7 @@ class PatientProtocol(WebSocketsSansIOProtocol):
 
     def send_receive_event_to_app(self) -> None:
         """Queue a complete message, and pause reading if the queue is full or the message large."""
-        self._finished()
+        self._note_finish()
         small = sum(map(len, self.frames)) <= MAX_QUEUED_BYTES
         if self.read_paused or not small or self.queue.qsize() >= MAX_QUEUED_MESSAGES:
             super().send_receive_event_to_app()

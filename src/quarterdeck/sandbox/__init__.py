@@ -6,7 +6,7 @@ tells which kinds work on this machine. The runner is above; it starts the proce
 
 from quarterdeck.sandbox.open import Sandbox, open_now, open_sandbox, waiting_launcher
 from quarterdeck.sandbox.plan import plan
-from quarterdeck.sandbox.probe import Probe, choose, probe, probed
+from quarterdeck.sandbox.probe import Probe, choose, last_probe, probe
 from quarterdeck.sandbox.proxy import Connection
 from quarterdeck.sandbox.repository import Repository, find_repository
 from quarterdeck.sandbox.spec import (
@@ -31,10 +31,10 @@ __all__ = [
     "SandboxSpec",
     "choose",
     "find_repository",
+    "last_probe",
     "open_now",
     "open_sandbox",
     "plan",
     "probe",
-    "probed",
     "waiting_launcher",
 ]

@@ -375,7 +375,7 @@ def _send_ports(runner: Any, ports: list[int]) -> None:
         raise OSError("the runner has ended")
 
 
-def encoded(order: dict[str, Any]) -> str:
+def encode_order(order: dict[str, Any]) -> str:
     """An order as an argument of a process. If it is too long for one, it is put into a file, and
     the argument is `@` and the file's path.
     """

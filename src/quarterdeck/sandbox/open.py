@@ -99,7 +99,7 @@ class Sandbox:
         """The command line. May write a file: its parts can be too long for an argument."""
         if self._order is None:
             return tuple(self._program)
-        text = launcher.encoded(dict(self._order))
+        text = launcher.encode_order(dict(self._order))
         if len(text) > LONGEST_ARGUMENT:
             folder = tempfile.mkdtemp(prefix=FOLDER)
             self._undo.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -265,7 +265,7 @@ class _Making:
         spec = self._spec
         if self._ports is not None:  # what is in there is for the launcher
             spec = replace(spec, hidden=(*spec.hidden, self._private_folder()))
-        box = resolve(spec, self._needed(), bubblewrap.TEMPORARY)
+        box = resolve(spec, self._needed_paths(), bubblewrap.TEMPORARY)
         placeholders = Placeholders(box.missing)
         self._undo.callback(placeholders.close)
         left_out = set(box.missing) - set(placeholders.paths)
@@ -300,13 +300,13 @@ class _Making:
 
     def _landlock(self) -> Sandbox:
         spec = landlock.without_yielding(self._spec)
-        box = resolve(spec, self._needed())
+        box = resolve(spec, self._needed_paths())
         gaps = [*box.not_enforced, *landlock.gaps(self._spec)]
         order = landlock.order(box, spec, self._ports)
         return self._sandbox(box, self._command, order, gaps)
 
     def _seatbelt(self) -> Sandbox:
-        box = resolve(self._spec, self._needed())
+        box = resolve(self._spec, self._needed_paths())
         outer = seatbelt.command(seatbelt.profile(box, self._ports))
         return self._sandbox(box, [*outer, *self._command], {}, box.not_enforced)
 
@@ -318,7 +318,7 @@ class _Making:
         gaps: Sequence[str],
         placeholders: Sequence[str] = (),
     ) -> Sandbox:
-        def listed(access: Access) -> tuple[str, ...]:
+        def list_paths(access: Access) -> tuple[str, ...]:
             return tuple(path for path, its in box.entries.items() if its is access)
 
         limits = {k: v for k, v in asdict(self._spec.limits).items() if v is not None}
@@ -333,15 +333,15 @@ class _Making:
             cwd=self._given_cwd,
             spec=replace(
                 self._spec,
-                writable=listed(Access.WRITABLE),
-                read_only=(*listed(Access.READ_ONLY), *box.missing),
-                hidden=listed(Access.HIDDEN),
+                writable=list_paths(Access.WRITABLE),
+                read_only=(*list_paths(Access.READ_ONLY), *box.missing),
+                hidden=list_paths(Access.HIDDEN),
             ),
             not_enforced=gaps,
             placeholders=placeholders,
         )
 
-    def _needed(self) -> list[str]:
+    def _needed_paths(self) -> list[str]:
         """What must be readable: the program, files for it, and what we start ourselves."""
         found = [self._cwd, *_parts_of(self._command, self._env.get("HOME", ""))]
         # The folder for temporary files of this process may be another than of most.
@@ -395,7 +395,7 @@ def reset_signals() -> list[str]:
         names = ",".join(signal.Signals(n).name.removeprefix("SIG") for n in OUTER_SIGNALS)
         return [program, f"--default-signal={names}"]
     order = {"default": list(map(int, OUTER_SIGNALS))}
-    return [*_script(launcher.__file__), launcher.encoded(order)]
+    return [*_script(launcher.__file__), launcher.encode_order(order)]
 
 
 @cache

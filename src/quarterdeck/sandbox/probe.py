@@ -64,7 +64,7 @@ def probe(*, again: bool = False) -> tuple[Probe, ...]:
         return _found[0]
 
 
-def probed() -> tuple[Probe, ...] | None:
+def last_probe() -> tuple[Probe, ...] | None:
     """What `probe` has found; None if it was not called yet. Blocks for nothing."""
     return _found[0] if _found else None
 

@@ -191,7 +191,7 @@ class Proxy:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 first = target if by_proxy else path
-                out_writer.write(_forwarded(method, first, rest, self._credentials(by_proxy)))
+                out_writer.write(_forward_head(method, first, rest, self._credentials(by_proxy)))
             await _both_ways(reader, writer, out_reader, out_writer)
         finally:
             out_writer.close()
@@ -324,7 +324,7 @@ def _absolute(target: str) -> tuple[str, int, str]:
     return parts.hostname, port, f"/{path}"
 
 
-def _forwarded(method: str, target: str, headers: bytes, credentials: bytes) -> bytes:
+def _forward_head(method: str, target: str, headers: bytes, credentials: bytes) -> bytes:
     """The request as the server gets it: one for each connection, and nothing for proxies."""
     lines = [
         line

@@ -77,7 +77,7 @@ def find_repository(folder: str | os.PathLike[str]) -> Repository | None:
                 for file, text in settings
             ),
             hooks=_hooks(top, settings),
-            included=_included(settings),
+            included=_included_files(settings),
         )
     return None
 
@@ -92,7 +92,7 @@ def _hooks(top: Path, settings: _Settings) -> tuple[str, ...]:
     return _paths(top, (name for _, text in settings for name in _HOOKS_PATH.findall(text)))
 
 
-def _included(settings: _Settings) -> tuple[str, ...]:
+def _included_files(settings: _Settings) -> tuple[str, ...]:
     """The files that the repository's own settings include. Each may name programs, too."""
     found: list[str] = []
     for file, text in settings:

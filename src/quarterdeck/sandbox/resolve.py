@@ -79,7 +79,7 @@ def resolve(
         for path in paths:
             each: tuple[str, ...] = (path,)
             if is_pattern(path):
-                each = () if path in late else _expanded(path, gaps, listing)
+                each = () if path in late else _expand(path, gaps, listing)
             for true in map(true_path, each):
                 if (
                     true is not None
@@ -199,7 +199,7 @@ def _links(true_path: _TruePaths, entries: Mapping[str, Access]) -> list[str]:
 # --- wildcards -----------------------------------------------------------------------------------
 
 
-def _expanded(pattern: str, gaps: list[str], listing: _Listings) -> tuple[str, ...]:
+def _expand(pattern: str, gaps: list[str], listing: _Listings) -> tuple[str, ...]:
     found, whole = expand(pattern, listing)
     if not whole:
         gaps.append(f"{pattern}: too many files")
@@ -216,7 +216,7 @@ def expand(pattern: str, listing: _Listings | None = None) -> tuple[list[str], b
     root = "/".join(names[:first]) or "/"
     if "**" not in names[first:]:
         return _step_by_step(root, names[first:], listing or _Listings())
-    expression = re.compile(_translated(names[first:]), re.DOTALL)
+    expression = re.compile(_translate(names[first:]), re.DOTALL)
     found: list[str] = []
     seen = 0
     waiting = [root]
@@ -260,7 +260,7 @@ def _step_by_step(root: str, names: list[str], listing: _Listings) -> tuple[list
     return paths[:MOST_FOUND], len(paths) <= MOST_FOUND
 
 
-def _translated(names: list[str]) -> str:
+def _translate(names: list[str]) -> str:
     parts: list[str] = []
     for index, name in enumerate(names):
         last = index == len(names) - 1

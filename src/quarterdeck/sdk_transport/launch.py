@@ -81,14 +81,14 @@ class SdkLaunch:
         and so does JSON of settings and MCP servers, since others can read arguments.
         """
         if self._sdk._cli_path is None:
-            self._sdk._cli_path = self._found(environ)
+            self._sdk._cli_path = self._find_cli(environ)
         self._sdk._reject_windows_batch_cli(self._sdk._cli_path)
         program, *arguments = self._sdk._build_command()
         if Path(program).resolve().suffix in _SCRIPTS:  # Node runs it, whatever its mode says
             return [*find_claude(program, environ=environ), *_with_files(arguments, files)]
         return [program, *_with_files(arguments, files)]
 
-    def _found(self, environ: Mapping[str, str]) -> str:
+    def _find_cli(self, environ: Mapping[str, str]) -> str:
         bundled = self._sdk._find_bundled_cli()
         try:
             if bundled is None and VARIABLE in environ:

@@ -81,7 +81,7 @@ class AutoTls:
         make_private(home / TLS_FOLDER)
         ca = LocalCa.open(home / TLS_FOLDER, names, clock(), owner=host_name())
         made = cls(ca, host, configured, clock)
-        unknown = set(Names.of(configured)) - set(ca.allowed(names))
+        unknown = set(Names.of(configured)) - set(ca.allowed_names(names))
         if unknown:
             raise UsageError(
                 f"hosts: the authority in {ca.folder} was made before it was to sign"
@@ -141,7 +141,7 @@ class AutoTls:
 
     def use(self, configured: tuple[str, ...]) -> None:
         """Take over names of a changed configuration; the next look signs them."""
-        unknown = set(Names.of(configured)) - set(self.ca.allowed(Names.of(configured)))
+        unknown = set(Names.of(configured)) - set(self.ca.allowed_names(Names.of(configured)))
         if unknown:
             log.error("the authority cannot sign %s: see `serve --tls`", ", ".join(sorted(unknown)))
         self._configured = configured
@@ -171,7 +171,7 @@ class AutoTls:
 
     def renew(self) -> None:
         """Renew the hub's certificate where that is due. Blocks; raises `UsageError`, `OSError`."""
-        names = self.ca.allowed(_names(self._host, self._configured))
+        names = self.ca.allowed_names(_names(self._host, self._configured))
         if self.ca.renew(names, self._clock()):
             log.info("a new certificate for %s", ", ".join(names))
         self._names = names

@@ -17,7 +17,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.loop.boxes import Box
 from quarterdeck.loop.store import LoopStore
 from quarterdeck.policy.facts import Private
-from quarterdeck.protocol.projects import BYPASS, resolved, with_sandbox
+from quarterdeck.protocol.projects import BYPASS, resolve_spec, with_sandbox
 from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.runner.launch import launch_of
@@ -56,13 +56,13 @@ def local_agents(loop: str, given: SessionSpec, home: Path, by: str) -> LocalAge
     )
     policies.check(spec.policy)
 
-    async def wanted() -> SandboxRequest:
+    async def sandbox_request() -> SandboxRequest:
         return await policies.sandbox_for(spec, by)
 
     return LocalAgents(
         options=_options(spec),
         arbiter=PolicyArbiter(policies, spec, store, by),
-        box=sandboxes(loop, wanted),
+        box=sandboxes(loop, sandbox_request),
         warnings=tuple(policies.flaws),
     )
 
@@ -71,7 +71,7 @@ def _with_defaults(given: SessionSpec, settings: Settings) -> SessionSpec:
     """The spec as a hub would start a session with it."""
     if given.mode == BYPASS:
         given = replace(given, skip_permissions=True)
-    return with_sandbox(resolved(given, settings.projects), settings.sandbox)
+    return with_sandbox(resolve_spec(given, settings.projects), settings.sandbox)
 
 
 def _private(home: Path, config: Path, worktrees: Path) -> Private:

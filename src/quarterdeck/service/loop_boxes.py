@@ -67,7 +67,7 @@ def sandboxes(loop: str, wanted: Callable[[], Awaitable[SandboxRequest]]) -> Box
                 yield Boxed(command=command, env=env)
                 return
             made = await kinds.open_sandbox(
-                spec, command, env, cwd=directory, kind=kind, on_connection=_connected
+                spec, command, env, cwd=directory, kind=kind, on_connection=_note_connection
             )
             try:
                 yield Boxed(command=made.command, env=made.env, sandbox=request.mode)
@@ -103,6 +103,6 @@ def _refuse_without(request: SandboxRequest) -> None:
     log.warning("a process of a loop has no sandbox: this machine cannot make one (%s)", why)
 
 
-def _connected(made: kinds.Connection) -> None:
+def _note_connection(made: kinds.Connection) -> None:
     if not made.allowed:
         log.info("the sandbox refused a connection to %s:%s", made.host, made.port)

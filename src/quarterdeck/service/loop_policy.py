@@ -39,7 +39,7 @@ from quarterdeck.loop.worker import TurnRequest
 from quarterdeck.policy.decide import Behavior, Rules, Verdict
 from quarterdeck.policy.facts import Private
 from quarterdeck.policy.rules import AskSettings
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk
 from quarterdeck.protocol.events import AskKind, AskOpened, Decided, Event, LeftToCli
 from quarterdeck.protocol.roles import Role, may_answer
@@ -209,7 +209,9 @@ class PolicyTurn:
                 await self._record(decision.events)
                 return Deny(message)
             case _:
-                shown = to_ask(ask.request_id, _with_reasons(decision.shown(request), decision))
+                shown = to_ask(
+                    ask.request_id, _with_reasons(decision.shown_request(request), decision)
+                )
                 return await self._ask(
                     _Question(ask=shown, decision=decision, mode=mode, from_hook=False)
                 )
@@ -257,7 +259,7 @@ class PolicyTurn:
                 await self._note(question, "deny", "policy", (f"the question failed: {error!r}",))
                 raise
         if isinstance(answer, Allow):
-            return await self._allowed(question, answer)
+            return await self._apply_allow(question, answer)
         if isinstance(answer, Deny):
             await self._note(question, "deny", self._who[0], (answer.message,))
             return answer
@@ -269,7 +271,7 @@ class PolicyTurn:
         await self._note(question, "deny", by, (why,))
         return denial(ask.tool_name)
 
-    async def _allowed(self, question: _Question, answer: Allow) -> Decision:
+    async def _apply_allow(self, question: _Question, answer: Allow) -> Decision:
         """A person allows a call, perhaps another one than they were asked about."""
         ask = question.ask
         given = ask.input if answer.input is None else dump(answer.input)
@@ -350,9 +352,13 @@ class PolicyTurn:
         for event in events:
             match event:
                 case Decided():
-                    self._gate.decided(event, _now())
+                    self._gate.note_decision(event, _now())
                     if event.verdict == Behavior.DENY.value:
-                        why = event.by if event.by != "policy" else "; ".join(worded(event).reasons)
+                        why = (
+                            event.by
+                            if event.by != "policy"
+                            else "; ".join(with_texts(event).reasons)
+                        )
                         self.denied.append(denied_call(event.tool, event.title, why))
                 case LeftToCli():
                     self._gate.left_to_cli(event)
@@ -411,7 +417,7 @@ def _entry(event: Decided, turn: int) -> CallRecord:
         verdict=event.verdict,
         by=event.by,
         reasons=tuple(
-            mask_tokens(each[:LONGEST_TITLE]) for each in worded(event).reasons[:MOST_REASONS]
+            mask_tokens(each[:LONGEST_TITLE]) for each in with_texts(event).reasons[:MOST_REASONS]
         ),
         rule=event.rule,
         source=event.source,

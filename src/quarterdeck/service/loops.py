@@ -92,9 +92,7 @@ class Loops:
         self._reading = anyio.CapacityLimiter(2)
 
     @asynccontextmanager
-    async def running(
-        self, access: Access, address: str, ca_file: Path | None
-    ) -> AsyncIterator[None]:
+    async def run(self, access: Access, address: str, ca_file: Path | None) -> AsyncIterator[None]:
         """Run loops while the block runs; those that were cut off go on."""
 
         def connect() -> HubClient:
@@ -212,12 +210,12 @@ class Loops:
         except DECODE_ERRORS as error:
             raise UsageError(f"its manifest cannot be read: {error}") from error
 
-        async def wanted() -> SandboxRequest:
+        async def sandbox_request() -> SandboxRequest:
             return self._sandbox_of(replace(template, directory=state.spec.directory))
 
         async with self._connect() as client:
             worker = HubWorker(client, template)
-            await run_loop(state, worker, self._store, box=sandboxes(state.id, wanted))
+            await run_loop(state, worker, self._store, box=sandboxes(state.id, sandbox_request))
 
     def _sandbox_of(self, given: SessionSpec) -> SandboxRequest:
         """The sandbox of a session, by the rules that hold now."""

@@ -118,7 +118,7 @@ class Notifications:
         self.webhooks.change(settings.webhooks)
 
     @asynccontextmanager
-    async def running(
+    async def run(
         self,
         address: str,
         duty: Duty = alone,
@@ -130,13 +130,13 @@ class Notifications:
         """
         self._address = self._address or address
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self.metrics.running())
-            await stack.enter_async_context(self.webhooks.running(duty))
+            await stack.enter_async_context(self.metrics.run())
+            await stack.enter_async_context(self.webhooks.run(duty))
             shared = None if place is None else place("push")
-            await stack.enter_async_context(self.push.running(duty, shared))
+            await stack.enter_async_context(self.push.run(duty, shared))
             if self._tracing is not None:
                 shared = None if place is None else place("tracing")
-                await stack.enter_async_context(self._tracing.running(duty, shared))
+                await stack.enter_async_context(self._tracing.run(duty, shared))
             yield
 
     def _link(self, session: str) -> str:

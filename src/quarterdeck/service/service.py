@@ -160,7 +160,7 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_li
     options = replace(options, fixed=(configuration.path,))
     async with (
         run_service(home, options) as service,
-        LoopWatch().running(),  # what the start itself takes holds up nobody
+        LoopWatch().run(),  # what the start itself takes holds up nobody
         anyio.create_task_group() as tasks,
     ):
 
@@ -221,7 +221,7 @@ async def _with_tls(home: Path, options: ServeOptions) -> ServeOptions:
 
 
 @asynccontextmanager
-async def _trusting(options: ServeOptions) -> AsyncIterator[Trust | None]:
+async def _serve_trust(options: ServeOptions) -> AsyncIterator[Trust | None]:
     """What a device needs to trust the hub; its page without TLS is served while the block runs."""
     tls = options.tls
     if tls is None:
@@ -251,7 +251,7 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
     make_private(home)
     with hub_lock(home):
         options = await _with_tls(home, options)
-        async with _trusting(options) as trust, _run(home, options, trust) as service:
+        async with _serve_trust(options) as trust, _run(home, options, trust) as service:
             yield service
 
 
@@ -356,9 +356,9 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             _apply(settings, hub, history)
 
         async with (
-            hub.running(),
-            history.running(alone if together is None else together.on_duty),
-            agents.endpoint.running(),
+            hub.run(),
+            history.run(alone if together is None else together.on_duty),
+            agents.endpoint.run(),
             serve(app, options.listen) as bound,
             relay_port(app, options.settings) as relay_address,
         ):
@@ -392,11 +392,11 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             kept = None if shared is None else shared.telegram
             bot = partial(telegram.run, home, access, address, ca_file, kept)
             async with (
-                nullcontext() if together is None else together.running(hub, address),
-                notifications.running(address, duty, None if together is None else together.place),
+                nullcontext() if together is None else together.run(hub, address),
+                notifications.run(address, duty, None if together is None else together.place),
                 runner,
-                loops.running(access, address, ca_file),
-                schedules.scheduler.running(duty),
+                loops.run(access, address, ca_file),
+                schedules.scheduler.run(duty),
                 background_tasks() as tasks,
             ):
                 tasks.start_soon(_watch_cli_secret, home, hub)

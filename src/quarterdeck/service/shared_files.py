@@ -119,7 +119,7 @@ class SharedFiles:
             if base is None and (empty := _nothing_in(file)) is not None:
                 await to_thread.run_sync(replace_file, self._bases / file.name, empty)
             return True
-        wanted = merged(file, base, mine, stored)
+        wanted = merge(file, base, mine, stored)
         if wanted != stored:
             version = 0 if theirs is None else theirs[1]
             try:
@@ -132,7 +132,7 @@ class SharedFiles:
         return _content(self._home / file.name), _content(self._bases / file.name)
 
     def _write(self, file: Shared, mine: bytes | None, wanted: bytes, base: bytes | None) -> bool:
-        with self._locked(file):
+        with self._hold_lock(file):
             path = self._home / file.name
             if _content(path) != mine:
                 return False
@@ -147,7 +147,7 @@ class SharedFiles:
         return True
 
     @contextmanager
-    def _locked(self, file: Shared) -> Iterator[None]:
+    def _hold_lock(self, file: Shared) -> Iterator[None]:
         with self.locks.get(file.name, nullcontext)():
             if file.lock is None:
                 yield
@@ -176,7 +176,7 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def merged(file: Shared, base: bytes | None, mine: bytes | None, theirs: bytes | None) -> bytes:
+def merge(file: Shared, base: bytes | None, mine: bytes | None, theirs: bytes | None) -> bytes:
     """What both are to have. Without a common base the others are right, if there are any.
 
     A file that is `united` then keeps its own entries that the others do not have.
@@ -185,7 +185,7 @@ def merged(file: Shared, base: bytes | None, mine: bytes | None, theirs: bytes |
         assert mine is not None or theirs is not None
         return mine if mine is not None else theirs or b""
     if mine is not None and base is None and file.united:
-        return _united(file, mine, theirs)
+        return _unite(file, mine, theirs)
     if mine is None or base is None or mine == base:
         return theirs
     if theirs == base:
@@ -194,13 +194,13 @@ def merged(file: Shared, base: bytes | None, mine: bytes | None, theirs: bytes |
         return theirs  # both were made anew at once: one must be the first
     try:
         old, own, far = (msgspec.json.decode(each) for each in (base, mine, theirs))
-        return msgspec.json.encode(_merged(file, old, own, far))
+        return msgspec.json.encode(_merge_values(file, old, own, far))
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
         log.error("%s has two versions and cannot be read: %s", file.name, error)
         return theirs
 
 
-def _united(file: Shared, mine: bytes, theirs: bytes) -> bytes:
+def _unite(file: Shared, mine: bytes, theirs: bytes) -> bytes:
     """Two files of hubs that knew nothing of each other. Of two entries theirs holds."""
     assert file.entries
     try:
@@ -212,7 +212,7 @@ def _united(file: Shared, mine: bytes, theirs: bytes) -> bytes:
     return theirs if both == far else msgspec.json.encode({file.entries: both})
 
 
-def _merged(file: Shared, base: Any, mine: Any, theirs: Any) -> Any:
+def _merge_values(file: Shared, base: Any, mine: Any, theirs: Any) -> Any:
     if file.entries:
         inner = _entries(file, base[file.entries], mine[file.entries], theirs[file.entries])
         return {**theirs, file.entries: inner}

@@ -74,7 +74,7 @@ class SharedRows:
 
     # --- for the file ----------------------------------------------------------------------------
 
-    def opened(self, connection: sqlite3.Connection) -> None:
+    def note_open(self, connection: sqlite3.Connection) -> None:
         """Note its changes from now on."""
         self._tables = Tables(connection)
 
@@ -84,7 +84,7 @@ class SharedRows:
             return  # the loop cannot wait for itself; it looks at its own file
         tables = self._need()
         try:
-            seen = tables.seen(self._journal.epoch)
+            seen = tables.seen_version(self._journal.epoch)
             if seen is None:
                 self._join(connection, tables)
                 return
@@ -104,7 +104,7 @@ class SharedRows:
     def publish(self, connection: sqlite3.Connection) -> None:  # noqa: ARG002 - its own tables
         """Store what this transaction has changed. Raises `ChangedElsewhere`, `JournalError`."""
         tables = self._need()
-        rows = tables.changed()
+        rows = tables.changed_rows()
         if not rows:
             return
         try:
@@ -112,13 +112,13 @@ class SharedRows:
                 self._journal.share_all(
                     self._space,
                     rows,
-                    expected=tables.expected(rows),
+                    expected=tables.known_versions(rows),
                     lease=lease_for(self._duty),
                 )
             )
         except Conflict as error:
             raise ChangedElsewhere from error
-        tables.stored(rows, version)
+        tables.note_stored(rows, version)
 
     def confirm(self) -> None:
         """Raises `StaleLease` if another hub does the work by now."""
@@ -145,7 +145,7 @@ class SharedRows:
     # --- inside ----------------------------------------------------------------------------------
 
     def _take(self, tables: Tables, found: SharedChanges) -> list[Row]:
-        new = tables.take(_incoming(found), whole=found.whole)
+        new = tables.take(_incoming_rows(found), whole=found.whole)
         if found.changes:
             tables.see(self._journal.epoch, max(each.version for each in found.changes))
         return new
@@ -160,7 +160,7 @@ class SharedRows:
                 keep_copy(connection, self._path)
             try:
                 with transaction(connection):
-                    lost = tables.join(_incoming(found) if others else ())
+                    lost = tables.join(_incoming_rows(found) if others else ())
                     if others:
                         self._joined(connection)
                     last = max((each.version for each in found.changes), default=0)
@@ -211,8 +211,8 @@ class LeasedRows:
         """Have what the store has. A file that was never shared is taken over into it."""
         tables = self._tables = Tables(connection)
         found = await self._journal.shared_changes(self._space)
-        others = [each for each in _incoming(found) if each.row is not None]
-        first = tables.seen(self._journal.epoch) is None
+        others = [each for each in _incoming_rows(found) if each.row is not None]
+        first = tables.seen_version(self._journal.epoch) is None
         if first and others and tables.has_rows():
             await anyio.to_thread.run_sync(keep_copy, connection, self._path)
         with transaction(connection):
@@ -229,11 +229,11 @@ class LeasedRows:
         if tables is None:
             raise JournalError(f"{self._path.name} is not open")
         async with self._lock:
-            for part in _parts(tables.changed()):
+            for part in _parts(tables.changed_rows()):
                 lease = lease_for(self._duty)
                 version = await self._journal.share_all(self._space, part, lease=lease)
                 with transaction(tables.connection):
-                    tables.stored(part, version)
+                    tables.note_stored(part, version)
 
     async def keep_small(self) -> None:
         """Have the store forget rows that were removed long ago, again and again."""
@@ -279,5 +279,5 @@ async def _keep_small(journal: Journal, space: str) -> None:
         await anyio.sleep(FORGET_SECONDS)
 
 
-def _incoming(found: SharedChanges) -> list[Incoming]:
+def _incoming_rows(found: SharedChanges) -> list[Incoming]:
     return [Incoming(id=each.key, row=each.value, version=each.version) for each in found.changes]

@@ -177,8 +177,8 @@ class TelegramBot:
             self._running = RunningFront(health=health)
             await run_front(where, front, clock=clock, running=self._running, shared=shared)
 
-        def failed(part: str, error: Exception) -> None:
-            health.failed(part, error, clock.now())
+        def note_failure(part: str, error: Exception) -> None:
+            health.note_failure(part, error, clock.now())
 
         # Whatever happens to the bot, the hub goes on.
-        await keep_running("the bot", run_once, clock, failed)
+        await keep_running("the bot", run_once, clock, note_failure)

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -19,12 +19,13 @@ import msgspec
 from msgspec import Struct
 
 from quarterdeck.config import Settings
-from quarterdeck.domain.errors import JournalError, StaleLease
+from quarterdeck.domain.addresses import is_loopback_url
+from quarterdeck.domain.errors import JournalError, QuarterdeckError, StaleLease
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.people import FILE as PEOPLE
-from quarterdeck.fronts.http.people import PeopleStore, united
+from quarterdeck.fronts.http.people import PeopleStore, renumber_united
 from quarterdeck.fronts.peers import (
     Forward,
     LiveFeed,
@@ -40,9 +41,9 @@ from quarterdeck.fronts.webhooks.outbox import FILE as WEBHOOKS
 from quarterdeck.hub.fleet import Fleet
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.journal.base import Journal, Lease
-from quarterdeck.journal.leases import holding, lease_for
-from quarterdeck.protocol.alarm_texts import alarm_text
+from quarterdeck.journal.base import HubPlace, Journal, Lease
+from quarterdeck.journal.leases import hold_lease, lease_for
+from quarterdeck.protocol.alarm_texts import alarm_advice, alarm_text
 from quarterdeck.protocol.shapes import HubAlarm
 from quarterdeck.runtime.duties import SharedPlace
 from quarterdeck.runtime.files import replace_file
@@ -97,6 +98,9 @@ class Together:
         self.fleet = Fleet(journal, "", self._client, hub=hub)
         self._settings = settings
         self._alarms: tuple[HubAlarm, ...] = ()
+        self._silent: frozenset[str] = frozenset()
+        """Hubs that did not answer at the last look."""
+        self._warned = False
         self._home = home
         self._rows: list[SharedRows | LeasedRows] = []
         self._looks: list[tuple[SharedRows, Callable[[], None]]] = []
@@ -142,20 +146,20 @@ class Together:
         starts.changed = lambda _: scheduler.changed_elsewhere()
         self._looks = [(rows, store.look), (starts, scheduler.look)]
         self.files.locks |= {
-            "grants.json": policies.writing,
-            "push.json": subscriptions.writing,
-            "push.key": subscriptions.writing,
-            "schedules.json": scheduler.definitions.writing,
+            "grants.json": policies.write_lock,
+            "push.json": subscriptions.write_lock,
+            "push.key": subscriptions.write_lock,
+            "schedules.json": scheduler.definitions.write_lock,
         }
         loop = asyncio.get_running_loop()
 
-        def taken(name: str) -> None:
-            policies.taken(name)
-            subscriptions.taken(name)
+        def note_change(name: str) -> None:
+            policies.note_change(name)
+            subscriptions.note_change(name)
             if name == "schedules.json":
                 loop.call_soon_threadsafe(scheduler.changed_elsewhere)
 
-        self.files.taken = taken
+        self.files.taken = note_change
 
     def forward(self, hub: Hub) -> Forward:
         """What passes on the requests of agents whose session another hub has."""
@@ -167,7 +171,7 @@ class Together:
         return self._endpoint
 
     @asynccontextmanager
-    async def running(self, hub: Hub, address: str) -> AsyncIterator[None]:
+    async def run(self, hub: Hub, address: str) -> AsyncIterator[None]:
         """Be one of several while the block runs. `address`: the hub's own."""
         live = LiveFeed(self.fleet, self._client, self._sealer, hub.live_text)
         self.fleet.reached_at(self._address or address)
@@ -220,7 +224,7 @@ class Together:
 
             async def do() -> None:
                 nonlocal over
-                with holding(lease):
+                with hold_lease(lease):
                     try:
                         await work()
                         over = True
@@ -286,8 +290,10 @@ class Together:
             policy=await anyio.to_thread.run_sync(policies.digest),
         )
         await self.journal.share(_NAMESPACE, self.fleet.id, msgspec.json.encode(mine))
-        present = {place.hub: place.url for place in await self.fleet.others()}
-        found: list[HubAlarm] = []
+        places = await self.fleet.others()
+        present = {place.hub: place.url for place in places}
+        self._warn_of_loopback(present)
+        found = await self._unreachable(places)
         for hub, value in (await self.journal.shared_values(_NAMESPACE)).items():
             if hub not in present:
                 continue
@@ -298,12 +304,42 @@ class Together:
                 found.append(HubAlarm(code="other_policy", hub=present[hub]))
         for alarm in found:
             if alarm not in self._alarms:
-                log.error("ALARM: %s: make them alike", alarm_text(alarm))
+                log.error("ALARM: %s: %s", alarm_text(alarm), alarm_advice(alarm))
         self._alarms = tuple(found)
 
     def alarms(self) -> tuple[HubAlarm, ...]:
-        """Which other hubs have another configuration or policy."""
+        """Which other hubs have another configuration or policy, or do not answer."""
         return self._alarms
+
+    async def _unreachable(self, places: list[HubPlace]) -> list[HubAlarm]:
+        """The other hubs that answer nothing, at two looks after each other: not at one, since a
+        hub that is being started or was just killed does not answer either.
+        """
+        silent: dict[str, str] = {}
+
+        async def ask(place: HubPlace) -> None:
+            try:
+                await self._client.machines(place)
+            except QuarterdeckError as error:
+                log.info("the hub at %s does not answer: %s", place.url, error)
+                silent[place.hub] = place.url
+
+        async with anyio.create_task_group() as tasks:
+            for place in places:
+                tasks.start_soon(ask, place)
+        again = [url for hub, url in sorted(silent.items()) if hub in self._silent]
+        self._silent = frozenset(silent)
+        return [HubAlarm(code="unreachable", hub=url) for url in again]
+
+    def _warn_of_loopback(self, others: Mapping[str, str]) -> None:
+        """Other hubs are there, and this one tells them an address that is their own machine."""
+        if others and not self._warned and is_loopback_url(self.fleet.url):
+            self._warned = True
+            log.warning(
+                "this hub tells the other hubs that it is at %s, where hubs on other machines"
+                " cannot reach it: set journal.hub_address",
+                self.fleet.url,
+            )
 
 
 class SharedStores(Struct):
@@ -318,7 +354,7 @@ class SharedStores(Struct):
     def of(cls, together: Together) -> SharedStores:
         """Those of a hub."""
         return cls(
-            people=together.rows(PEOPLE, joined=united),
+            people=together.rows(PEOPLE, joined=renumber_united),
             schedules=together.rows(SCHEDULES, duty="schedules"),
             webhooks=together.rows(WEBHOOKS, duty="webhooks"),
             telegram=together.leased_rows(TELEGRAM, "telegram"),

@@ -68,7 +68,7 @@ class Reply(Part):
         """Whether the request succeeded."""
         return self.subtype == Outcome.SUCCESS
 
-    def pending(self) -> tuple[ControlRequest, ...]:
+    def pending_requests(self) -> tuple[ControlRequest, ...]:
         """The requests of the CLI that are still open. Never raises."""
         return tuple(
             _decode_pending(part)

@@ -61,7 +61,7 @@ def has_start(wanted: SeeChanges | SeeFileChange) -> bool:
 async def _see_changes(wanted: SeeChanges, worktrees: Worktrees, starts: Starts) -> Changes:
     git = worktrees.git
     limit = max(0, min(wanted.text_limit, LONGEST_TEXT))
-    found = await compared(
+    found = await compare(
         worktrees, starts, wanted.directory, wanted.branch, wanted.session, wanted.against
     )
     if found.tip is not None:  # a branch without a worktree
@@ -111,7 +111,7 @@ class Compared(Value):
     """Where its index is, if that is known already."""
 
 
-async def compared(
+async def compare(
     worktrees: Worktrees,
     starts: Starts,
     directory: str,

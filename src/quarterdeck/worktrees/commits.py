@@ -47,7 +47,7 @@ async def stage(wanted: StageFiles, worktrees: Worktrees) -> FolderDone:
     names = checked_paths(wanted.paths)
     top = await top_of(worktrees, wanted.directory, wanted.branch)
     from_input = ("--pathspec-from-file=-", "--pathspec-file-nul")
-    async with worktrees.locked(wanted.directory):
+    async with worktrees.lock(wanted.directory):
         env = await git.without_programs(top)
         if wanted.staged:
             await git(top, "add", "--all", *from_input, env=env, stdin=names)
@@ -73,7 +73,7 @@ async def commit(wanted: CommitFiles, worktrees: Worktrees) -> FolderDone:
     if not wanted.message.strip():
         raise Conflict("no_message", "a commit needs a message")
     top = await top_of(worktrees, wanted.directory, wanted.branch)
-    async with worktrees.locked(wanted.directory):
+    async with worktrees.lock(wanted.directory):
         if (await git(top, "ls-files", "--unmerged", "-z")).names:
             raise Conflict("unmerged", "a merge in the folder has unresolved conflicts")
         env = await git.without_programs(top)

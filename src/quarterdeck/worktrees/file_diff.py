@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.protocol.machine_requests import FileDiff, SeeFileChange
-from quarterdeck.worktrees.changes import DIFF, Compared, compared, has_start
+from quarterdeck.worktrees.changes import DIFF, Compared, compare, has_start
 from quarterdeck.worktrees.git import Git, both
 from quarterdeck.worktrees.paths import checked_path
 from quarterdeck.worktrees.scratch import scratch_index
@@ -40,7 +40,7 @@ async def _see_file_change(wanted: SeeFileChange, worktrees: Worktrees, starts: 
     paths = [checked_path(wanted.path)]
     if wanted.old_path is not None:
         paths.append(checked_path(wanted.old_path))
-    found = await compared(
+    found = await compare(
         worktrees, starts, wanted.directory, wanted.branch, wanted.session, wanted.against
     )
     if found.tip is not None:

@@ -20,7 +20,7 @@ from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import BlockId, FolderDone, RevertChange
-from quarterdeck.worktrees.changes import Compared, compared
+from quarterdeck.worktrees.changes import Compared, compare
 from quarterdeck.worktrees.commits import identity
 from quarterdeck.worktrees.file_diff import digest_of, exact_patch, notice_new_file
 from quarterdeck.worktrees.git import Git
@@ -42,8 +42,8 @@ async def revert(wanted: RevertChange, worktrees: Worktrees, starts: Starts) -> 
         paths.append(checked_path(wanted.old_path))
     if len(wanted.blocks) > MOST_BLOCKS:
         raise Conflict("too_large", f"at most {MOST_BLOCKS} blocks can be undone at once")
-    async with worktrees.locked(wanted.directory):
-        found = await compared(
+    async with worktrees.lock(wanted.directory):
+        found = await compare(
             worktrees, starts, wanted.directory, wanted.branch, wanted.session, wanted.against
         )
         if found.tip is not None:

@@ -34,7 +34,7 @@ Busy = Callable[[Path, str], bool]
 async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settled:
     """Settle it. Raises `Conflict` with a code, or `LaunchError` with git's error message."""
     await worktrees.check_name(wanted.directory, wanted.branch)
-    async with worktrees.locked(wanted.directory) as common:
+    async with worktrees.lock(wanted.directory) as common:
         settling = _Settlement(wanted, worktrees, common, busy)
         does = {
             TreeAction.MERGE: settling.merge,
@@ -74,7 +74,7 @@ class _Settlement:
             text = f"there is no branch {self._branch!r} and no worktree of it"
             raise Conflict("no_worktree", text)
 
-    def _coded(self, code: TextCode, **more: Any) -> CodedText:
+    def _coded_text(self, code: TextCode, **more: Any) -> CodedText:
         return CodedText(code=code, name=self._branch, **more)
 
     async def preview(self) -> Settled:
@@ -85,7 +85,7 @@ class _Settlement:
         changed = await self._status(self._tree.path) if self._tree is not None else []
         if action is TreeAction.DISCARD:
             self._refuse_discard()
-            coded = self._coded(TextCode.WOULD_DISCARD, count=len(changed))
+            coded = self._coded_text(TextCode.WOULD_DISCARD, count=len(changed))
             return Settled(action=action, branch=self._branch, text=coded_text(coded), coded=coded)
         self._refuse_moved()
         base = await self._base()
@@ -95,7 +95,7 @@ class _Settlement:
         )
         await self._merge_commit(base, self._tip)  # raises if there is a conflict
         free = self._tree is None or (self._is_ours() and not self._works())
-        coded = self._coded(
+        coded = self._coded_text(
             TextCode.WOULD_MERGE,
             other=base.branch,
             count=int(counted.text),
@@ -114,7 +114,7 @@ class _Settlement:
     async def keep(self) -> Settled:
         """Keep everything, and report where it is."""
         where = _text(self._tree.path) if self._tree else ""
-        coded = self._coded(TextCode.BRANCH_KEPT, path=where)
+        coded = self._coded_text(TextCode.BRANCH_KEPT, path=where)
         return Settled(
             action=TreeAction.KEEP, branch=self._branch, text=coded_text(coded), coded=coded
         )
@@ -133,7 +133,7 @@ class _Settlement:
             await self._advance(base, merged)
         removed = await self._remove_if_free()
         already = merged == base.commit
-        coded = self._coded(
+        coded = self._coded_text(
             TextCode.BRANCH_IN_BASE if already else TextCode.BRANCH_MERGED,
             other=base.branch,
             commit="" if already else merged[:12],
@@ -262,7 +262,7 @@ class _Settlement:
         if self._tree is not None:
             await self._git(self._directory, "worktree", "remove", "--force", str(self._tree.path))
         await self._delete_branch()
-        coded = self._coded(TextCode.BRANCH_DISCARDED, ref=saved or "")
+        coded = self._coded_text(TextCode.BRANCH_DISCARDED, ref=saved or "")
         return Settled(
             action=TreeAction.DISCARD,
             branch=self._branch,

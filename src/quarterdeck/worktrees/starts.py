@@ -80,7 +80,7 @@ class Starts:
             return None
         if start.top != _text(top):
             return None
-        return msgspec.structs.replace(start, env=_reading(place / "objects"))
+        return msgspec.structs.replace(start, env=_read_environment(place / "objects"))
 
     def prune(self) -> None:
         """Remove the snapshots that are too old, or too many. Blocks."""
@@ -143,7 +143,7 @@ def _by_size(top: Path, names: list[str]) -> tuple[list[str], list[str]]:
     return small, skipped[:MOST_NEW]
 
 
-def _reading(objects: Path) -> dict[str, str]:
+def _read_environment(objects: Path) -> dict[str, str]:
     """The environment in which git reads these objects too."""
     quoted = str(objects).replace("\\", "\\\\").replace('"', '\\"')
     return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}

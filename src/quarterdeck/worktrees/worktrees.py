@@ -70,7 +70,7 @@ class Worktrees:
         """
         below = await self._ask(directory, "rev-parse", "--show-prefix")
         await self.check_name(directory, branch)
-        async with self.locked(directory) as common:
+        async with self.lock(directory) as common:
             found = await self.find(directory, branch)
             tree = self.place(common, branch) if found is None else found.path
             if found is None:
@@ -79,7 +79,7 @@ class Worktrees:
         return inner if await anyio.Path(inner).is_dir() else tree
 
     @asynccontextmanager
-    async def locked(self, directory: str) -> AsyncIterator[str]:
+    async def lock(self, directory: str) -> AsyncIterator[str]:
         """One at a time per repository; yields the folder of the repository's own data."""
         common = await self._ask(
             directory, "rev-parse", "--path-format=absolute", "--git-common-dir"

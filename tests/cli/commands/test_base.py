@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from quarterdeck.cli.commands.base import HubOptions, given, spread
+from quarterdeck.cli.commands.base import HubOptions, given_options, spread
 from quarterdeck.cli.commands.launch_options import LaunchOptions
 from quarterdeck.cli.hub.target import Target
 
@@ -48,7 +48,7 @@ def test_the_fields_of_a_group_are_options_and_come_back_as_the_group(app: typer
     assert (name, last) == ("x", True)
     assert at == HubOptions(hub="http://h")
     assert at.target == Target(hub="http://h")
-    assert given(launch)["allowed_tools"] == ("Bash", "Edit")
+    assert given_options(launch)["allowed_tools"] == ("Bash", "Edit")
 
 
 def test_without_options_a_group_has_its_defaults(app: typer.Typer) -> None:
@@ -56,7 +56,7 @@ def test_without_options_a_group_has_its_defaults(app: typer.Typer) -> None:
     (_, at, launch, last), *_ = SEEN
     assert at.target == Target()
     assert not last
-    assert given(launch) == {"skip_permissions": False}
+    assert given_options(launch) == {"skip_permissions": False}
 
 
 def test_a_group_stands_in_the_help_where_it_was_declared(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.cli.commands.base import given
+from quarterdeck.cli.commands.base import given_options
 from quarterdeck.cli.commands.launch_options import LaunchOptions, NewOptions
 from quarterdeck.cli.hub import spec as values
 from quarterdeck.domain.errors import UsageError
@@ -15,8 +15,8 @@ from quarterdeck.domain.launch_options import Kind, Offer, Option
 from quarterdeck.protocol.sessions import SessionSpec
 
 
-def members(*, here: bool = True, **given_options: Any) -> dict[str, Any]:
-    return values.launch_members(given(NewOptions(**given_options)), here=here)
+def members(*, here: bool = True, **options: Any) -> dict[str, Any]:
+    return values.launch_members(given_options(NewOptions(**options)), here=here)
 
 
 def test_options_of_new_become_members_of_the_spec(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_options_that_commands_share_become_members_of_the_spec(tmp_path: Path) 
         settings=str(file),
         system_prompt="",
     )
-    made = SessionSpec(directory="/", **values.launch_members(given(launch), here=True))
+    made = SessionSpec(directory="/", **values.launch_members(given_options(launch), here=True))
     assert (made.mode, made.allowed_tools, made.skip_permissions) == ("plan", ("Read",), True)
     assert list(made.mcp_servers) == ["one"]
     assert made.mcp_config == ()

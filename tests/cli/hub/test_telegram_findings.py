@@ -183,7 +183,7 @@ async def test_what_the_bot_may_do_in_groups_is_told(office: Office) -> None:
 
     def meet(state: FrontState) -> None:
         for chat in (gone, free, plain, left):
-            state.seen(Place(chat=chat), private=False)
+            state.note_user(Place(chat=chat), private=False)
 
     office.store(meet)
     found = await office.look()

@@ -34,9 +34,9 @@ def test_a_key_counts_after_a_moment_of_rest() -> None:
 def test_whatever_moves_begins_the_moment_anew() -> None:
     person = Person()
     person.now += 10
-    person.hands.moved()
+    person.hands.note_move()
     assert person.after(0.3) is EARLY
-    person.hands.moved()
+    person.hands.note_move()
     assert person.after(0.41) is GO
 
 
@@ -50,7 +50,7 @@ def test_what_lasts_needs_the_same_key_twice() -> None:
 
 
 DISARMS: dict[str, Callable[[Person], object]] = {
-    "a move": lambda person: person.hands.moved(),
+    "a move": lambda person: person.hands.note_move(),
     "another key": lambda person: person.after(1),
     "escape": lambda person: person.hands.disarm(),
 }

@@ -72,12 +72,12 @@ def test_nobody_is_offered_what_they_may_not_choose() -> None:
 )
 def test_a_choice_is_a_control_request(option: str, value: str, request_: object) -> None:
     assert settings.control_for(known(), option, value) == request_
-    shape = settings.switched(session(), option, value)
+    shape = settings.with_switch(session(), option, value)
     assert getattr(shape, option) == value
 
 
 def test_the_agent_says_what_it_can_do() -> None:
-    answer = settings.initialized("1.2")
+    answer = settings.initialize_response("1.2")
     assert answer.protocol_version == 1
     assert answer.agent_capabilities is not None
     assert answer.agent_capabilities.load_session

@@ -231,7 +231,7 @@ def test_an_editor_that_opens_a_session_is_told_what_holds() -> None:
         todos=(Todo(todo="1", text="one"),),
     )
     told = Translator(known(name="the name", holds=holds, cost_usd=0.5))
-    commands, info, usage, plan = json(told.opening())
+    commands, info, usage, plan = json(told.first_updates())
     assert commands["availableCommands"][0] == {
         "name": "compact",
         "description": "Make room",

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from quarterdeck.fronts.http.asgi import Message, Scope
-from quarterdeck.fronts.http.compression import AT_ONCE, IN_THREAD, Packer, compressing
+from quarterdeck.fronts.http.compression import AT_ONCE, IN_THREAD, Packer, compress_send
 from support.front import Front
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ async def sent(
     async def keep(message: Message) -> None:
         messages.append(message)
 
-    send = compressing(scope_of(accepts), keep, Packer())
+    send = compress_send(scope_of(accepts), keep, Packer())
     size = str(sum(map(len, bodies))).encode()
     headers = [(b"content-type", kind), (b"content-length", size)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -22,7 +22,7 @@ from quarterdeck.fronts.http.large_bodies import (
     SMALL_FRAME,
 )
 from quarterdeck.fronts.http.problems import Refused
-from quarterdeck.fronts.http.routes.handlers import decode_command, decoded
+from quarterdeck.fronts.http.routes.handlers import decode_command, decode_struct
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal import MemoryJournal
 from quarterdeck.protocol.command_table import ROWS
@@ -55,7 +55,7 @@ def as_body(tag: str, members: dict[str, Any]) -> object:
     body = ROWS[command].body  # type: ignore[index]
     assert body is not None
     given = {name: value for name, value in members.items() if name != "session"}
-    return decoded(json.dumps(given).encode(), body, LARGE_MEMBERS[command])
+    return decode_struct(json.dumps(given).encode(), body, LARGE_MEMBERS[command])
 
 
 @pytest.mark.parametrize("decode", [as_command, as_body])

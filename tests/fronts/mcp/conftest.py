@@ -15,5 +15,5 @@ from support.hub_machines import hub_with
 async def family() -> AsyncIterator[Family]:
     """A hub in memory."""
     hub, machines = hub_with(MemoryJournal())
-    async with hub.running():
+    async with hub.run():
         yield Family(hub, machines)

@@ -50,7 +50,7 @@ async def test_the_scenarios_that_apply_pass_and_all_others_are_documented(
         """The runner can send no token, so it gets one here; the rest is the hub's own."""
         await app({**scope, "headers": [*scope.get("headers", ()), bearer]}, receive, send)
 
-    async with endpoint.running(), serve(with_token, Listen(port=0)) as url:
+    async with endpoint.run(), serve(with_token, Listen(port=0)) as url:
         said = await _run("server", "--url", f"{url}/mcp", "--suite", "all")
     outcomes = {
         name: (int(passed), int(failed))

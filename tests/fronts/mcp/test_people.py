@@ -131,7 +131,7 @@ async def house(family: Family, tmp_path: Path) -> AsyncIterator[House]:
         rules_for_people=lambda: Rules(policies=(policy,)),
     )
     app = make_app(family.hub, access, mcp=endpoint)
-    async with endpoint.running(), serve(app, Listen(port=0)) as url:
+    async with endpoint.run(), serve(app, Listen(port=0)) as url:
         yield House(url, access, family)
 
 

@@ -97,7 +97,7 @@ async def served(family: Family) -> AsyncIterator[Served]:
     policy = read_policy(POLICY, "policy").policy
     assert policy is not None
     endpoint = McpEndpoint(family.hub, family.tools, lambda _: Rules(policies=(policy,)))
-    async with endpoint.running(), serve_endpoint(endpoint) as port:
+    async with endpoint.run(), serve_endpoint(endpoint) as port:
         yield Served(family, port)
 
 

@@ -311,7 +311,7 @@ async def test_messages_that_go_round_are_stopped(family: Family) -> None:
 async def test_the_count_of_messages_survives_a_restart_and_holds_for_all_hubs() -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         family = Family(hub, machines)
         family.limit(messages_per_hour=3, family_messages_per_hour=4)
         top = await family.person()
@@ -322,7 +322,7 @@ async def test_the_count_of_messages_survives_a_restart_and_holds_for_all_hubs()
         with pytest.raises(Conflict, match="3 messages"):
             await family.call(top, tools.Send(session=child, text="and you?"))
     hub, machines = hub_with(journal)  # another one, which has seen none of them
-    async with hub.running():
+    async with hub.run():
         family = Family(hub, machines)
         family.limit(messages_per_hour=3, family_messages_per_hour=4)
         with pytest.raises(Conflict, match="3 messages"):
@@ -373,13 +373,13 @@ async def test_what_a_child_spends_counts_for_its_parent_and_stops_the_whole_fam
 async def test_the_account_of_a_family_survives_a_restart() -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         family = Family(hub, machines)
         top = await family.person(budget=Budget(session_usd=1.0))
         child = await family.spawn(top)
         await family.turn(child, cost=1.5)
     hub, _ = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         for session in (top, child):
             with pytest.raises(Conflict, match="is used up"):
                 await hub.submit(
@@ -444,7 +444,7 @@ def test_a_token_names_its_run_and_cannot_be_changed() -> None:
 
 async def test_the_token_of_a_run_is_worth_nothing_for_another_or_when_it_has_ended() -> None:
     hub = Hub(MemoryJournal(), lambda _: None, cli_secret=b"secret")
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/work", agents=True)
         session = (await hub.submit(cmd.CreateSession(spec=spec, by="ada"))).session
         run = (await hub.session(session)).run
@@ -466,7 +466,7 @@ async def test_a_policy_gives_these_tools_to_its_sessions_and_no_policy_does_not
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "directors.toml").write_text("agents = true\n")
     hub, _ = hub_with(MemoryJournal(), policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         await hub.policies.refresh()
         for policy, expected in (("directors", True), ("careful", False), (None, False)):
             spec = SessionSpec(directory="/work", policy=policy)

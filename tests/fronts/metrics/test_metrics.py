@@ -66,7 +66,7 @@ async def counting(
     deck: SmallDeck, sources: Sources = FULL, clock: float | None = None
 ) -> AsyncIterator[Metrics]:
     made = Metrics(deck, sources, clock=lambda: clock if clock is not None else time.time())
-    async with made.running():
+    async with made.run():
         yield made
 
 
@@ -264,7 +264,7 @@ async def served(folder: Path) -> AsyncIterator[tuple[SmallDeck, Access, str]]:
     sources = Sources(requests=lambda: requests.counts, streams=requests.streams)
     metrics = Metrics(deck, sources)
     app = make_app(deck, access, metrics=metrics.page, requests=requests)
-    async with metrics.running(), serve(app, Listen(port=0)) as url:
+    async with metrics.run(), serve(app, Listen(port=0)) as url:
         yield deck, access, url
 
 

@@ -133,7 +133,7 @@ async def test_a_turn_is_a_trace_with_its_requests_and_tools_and_nothing_that_wa
     deck, exporter = SmallDeck(), InMemorySpanExporter()
     session = await deck.have_session("one", project="work")
     front = Tracing(deck, tmp_path, NOWHERE, exporter=exporter)
-    async with front.running():
+    async with front.run():
         await a_turn(deck, session)
         with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
@@ -181,7 +181,7 @@ async def test_a_run_that_ends_in_the_midst_of_a_turn_ends_both(tmp_path: Path) 
     session = await deck.have_session()
     run = f"run-{session}"
     front = Tracing(deck, tmp_path, NOWHERE, exporter=exporter)
-    async with front.running():
+    async with front.run():
         await deck.journal.append(
             session,
             [
@@ -211,7 +211,7 @@ async def test_a_turn_under_way_survives_a_restart_and_none_is_exported_twice(
     run = f"run-{session}"
     first, second = InMemorySpanExporter(), InMemorySpanExporter()
     front = Tracing(deck, tmp_path, NOWHERE, exporter=first)
-    async with front.running():
+    async with front.run():
         await deck.journal.append(
             session,
             [events.PromptSent(prompt="p", run=run), assistant(run, 1, "m1", call("t", "Bash"))],
@@ -223,7 +223,7 @@ async def test_a_turn_under_way_survives_a_restart_and_none_is_exported_twice(
     assert len(first.get_finished_spans()) == 1
     await deck.journal.append(session, [result(run, 2, "t")])
     front = Tracing(deck, tmp_path, NOWHERE, exporter=second)
-    async with front.running():
+    async with front.run():
         await deck.journal.append(session, [ENDED])
         with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
@@ -239,7 +239,7 @@ async def test_another_journal_begins_anew(tmp_path: Path) -> None:
     await deck.journal.append(session, [events.PromptSent(prompt="p", run="r"), ENDED])
     exporter = InMemorySpanExporter()
     front = Tracing(deck, tmp_path, NOWHERE, exporter=exporter)
-    async with front.running():
+    async with front.run():
         await deck.journal.append(session, [events.PromptSent(prompt="q", run="r"), ENDED])
         with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
@@ -284,7 +284,7 @@ async def test_spans_reach_a_collector_by_otlp(
     deck = SmallDeck()
     session = await deck.have_session()
     front = Tracing(deck, tmp_path, telemetry)
-    async with server, front.running():
+    async with server, front.run():
         await a_turn(deck, session)
         with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
@@ -307,7 +307,7 @@ async def test_a_dead_collector_holds_nobody_up(
     session = await deck.have_session()
     front = Tracing(deck, tmp_path, NOWHERE)
     with anyio.fail_after(SECONDS):
-        async with front.running():
+        async with front.run():
             await a_turn(deck, session)
             await until(lambda: front._place.exported == deck.position)
 
@@ -358,7 +358,7 @@ async def test_the_runner_is_told_the_parent_of_a_clis_spans_and_the_journal_is_
     hub = Hub(journal, {"secret": "box"}.get, run_env=run_environment)
     hello = Hello(machine="box", runner="r", protocol=PROTOCOL, version="0", pid=1)
     bearer = {"Authorization": "Bearer secret"}
-    async with hub.running(), serve_endpoint(hub.runners) as port:
+    async with hub.run(), serve_endpoint(hub.runners) as port:
         url = f"ws://127.0.0.1:{port}/runner"
         with anyio.fail_after(SECONDS):
             async with connect(url, additional_headers=bearer) as socket:

@@ -47,8 +47,8 @@ from quarterdeck.fronts.peers.carried import (
     CarriedError,
     SealedCommand,
     SealedRequest,
-    carried,
-    raised,
+    to_carried,
+    to_error,
 )
 from quarterdeck.fronts.peers.endpoint import (
     COMMANDS,
@@ -144,7 +144,7 @@ class Served:
             mcp=self._mcp,
             worktree_service=self.hub.worktree_service,
         )
-        async with self.hub.running(), serve(app, Listen(port=0)) as self.url:
+        async with self.hub.run(), serve(app, Listen(port=0)) as self.url:
             self.fleet.reached_at(self.url)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self.live.run)
@@ -203,10 +203,10 @@ async def test_a_browser_at_the_wrong_hub_notices_nothing(tmp_path: Path) -> Non
         said = Deltas(session="s", message="m", text="Hel")
         with anyio.fail_after(SECONDS):
             while not b.hub.so_far("s"):
-                a.hub.live_text.superseded("s")
+                a.hub.live_text.supersede("s")
                 a.hub.live_text.add(said)
                 await anyio.sleep(0.05)
-            a.hub.live_text.superseded("s")
+            a.hub.live_text.supersede("s")
             while b.hub.so_far("s"):  # noqa: ASYNC110
                 await anyio.sleep(0.01)
         assert heard
@@ -490,16 +490,16 @@ async def test_work_of_the_hub_itself_needs_no_person_and_a_person_without_right
     ids=lambda error: type(error).__name__,
 )
 def test_errors_arrive_as_they_were_raised(error: QuarterdeckError) -> None:
-    found = raised(msgspec.json.decode(msgspec.json.encode(carried(error)), type=CarriedError))
+    found = to_error(msgspec.json.decode(msgspec.json.encode(to_carried(error)), type=CarriedError))
     assert type(found) is type(error)
     assert str(found) == str(error)
     assert getattr(found, "code", None) == getattr(error, "code", None)
 
 
 def test_what_has_moved_meanwhile_is_routed_again_and_the_unknown_is_a_failure() -> None:
-    assert isinstance(raised(carried(StaleFence("session s"))), Again)
-    assert isinstance(raised(carried(Conflict("moving", "x"))), Again)
-    unknown = raised(CarriedError(kind="newer", text="x"))
+    assert isinstance(to_error(to_carried(StaleFence("session s"))), Again)
+    assert isinstance(to_error(to_carried(Conflict("moving", "x"))), Again)
+    unknown = to_error(CarriedError(kind="newer", text="x"))
     assert isinstance(unknown, Conflict)
     assert unknown.code == "other_hub_failed"
 

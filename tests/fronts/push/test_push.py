@@ -60,7 +60,7 @@ class House:
 @contextlib.asynccontextmanager
 async def house(folder: Path, pace: Pace = QUICK) -> AsyncIterator[House]:
     made = House(folder, pace)
-    async with made.push.running():
+    async with made.push.run():
         yield made
 
 
@@ -110,7 +110,7 @@ async def test_a_hub_that_comes_back_tells_of_new_questions_only(tmp_path: Path)
         again = House(tmp_path)
         session = await again.deck.have_session()
         await again.deck.ask(session, title="while it was away")
-        async with again.push.running():
+        async with again.push.run():
             await again.deck.ask(session, title="now")
             (told,) = await service.until(1)
         assert told["body"] == "Bash: now"
@@ -126,7 +126,7 @@ async def test_a_question_of_a_session_that_is_gone_is_not_told(tmp_path: Path) 
         await home.subscribe(service)
         await home.deck.ask(session)
         await home.deck.journal.delete(session, by="test")
-        async with home.push.running():
+        async with home.push.run():
             await home.deck.ask(other)
             (told,) = await service.until(1)
     assert told["name"] == "there"
@@ -420,7 +420,7 @@ def test_a_token_ends_with_its_question_and_with_time_and_works_at_every_hub() -
     now, secret = 1000.0, b"s" * 32
     one, other = AnswerTokens(clock=lambda: now), AnswerTokens(clock=lambda: now + 3600)
     token = one.issue(secret, "ada", "ask", allow=True)
-    one.settled("ask")
+    one.forget_ask("ask")
     assert one.redeem(secret, token, {"ada"}, allow=False) is None
     # Another hub knows it by the secret, and no other secret does.
     assert other.redeem(b"t" * 32, token, {"ada"}, allow=True) is None
@@ -443,7 +443,7 @@ def test_a_token_ends_with_its_question_and_with_time_and_works_at_every_hub() -
     now += VALID_SECONDS + 1
     assert one.redeem(secret, deny, {"ada"}, allow=False) is None
     for number in range(MOST_SETTLED + 1):
-        one.settled(str(number))
+        one.forget_ask(str(number))
     assert len(one._settled) == MOST_SETTLED
 
 

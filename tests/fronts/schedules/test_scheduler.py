@@ -521,7 +521,7 @@ async def test_the_task_of_the_scheduler_starts_what_is_due(empty: Planned) -> N
     async with running_hub(empty):
         empty.scheduler.close()
         with anyio.fail_after(SECONDS):
-            async with empty.scheduler.running():
+            async with empty.scheduler.run():
                 await empty.have(schedule())
                 await empty.scheduler.run_now("nightly", "ada")
                 await until(lambda: len(empty.machines.started) == 1)

@@ -19,7 +19,7 @@ from quarterdeck.fronts.telegram.ask_steps import (
     press,
     reply,
 )
-from quarterdeck.fronts.telegram.asks import MOST_RULES, OUTLINE, Card, Draft, card, closed
+from quarterdeck.fronts.telegram.asks import MOST_RULES, OUTLINE, Card, Draft, card, closed_part
 from quarterdeck.fronts.telegram.details import LARGEST_DETAIL, detail
 from quarterdeck.fronts.telegram.shown import Leaves
 from quarterdeck.fronts.telegram.text import LONGEST, split
@@ -542,9 +542,9 @@ def test_a_closed_question_says_what_was_answered_and_by_whom(
     answer: cmd.Answer, allowed: bool, text: str
 ) -> None:
     event = ev.AskAnswered(ask="s.1", by="anna", answer=raw(answer), allowed=allowed)
-    assert closed(tool_ask(), "work", event).text.endswith(text)
+    assert closed_part(tool_ask(), "work", event).text.endswith(text)
 
 
 def test_a_withdrawn_question_says_why() -> None:
     event = ev.AskWithdrawn(ask="s.1", reason="the turn was interrupted")
-    assert "Withdrawn: the turn was interrupted" in closed(tool_ask(), "work", event).text
+    assert "Withdrawn: the turn was interrupted" in closed_part(tool_ask(), "work", event).text

@@ -15,7 +15,7 @@ def calls(chat: int, seconds: float, *, lazy: bool) -> list[float]:
     while (due := max(budget.due(now, lazy=lazy), now)) < seconds:
         now = due
         made.append(now)
-        budget.used(now)
+        budget.note_call(now)
     return made
 
 
@@ -42,12 +42,12 @@ def test_progress_in_a_group_leaves_room_for_messages() -> None:
     now = 0.0
     for _ in range(LIMITS.group_per_minute - LIMITS.group_reserve):
         now = max(budget.due(now, lazy=True), now)
-        budget.used(now)
+        budget.note_call(now)
     assert now < 60
     assert budget.due(now, lazy=True) == 60
     for _ in range(LIMITS.group_reserve):
         now = max(budget.due(now, lazy=False), now)
-        budget.used(now)
+        budget.note_call(now)
     assert now < 60
     assert budget.due(now, lazy=False) == 60
 
@@ -66,30 +66,30 @@ def test_the_bot_makes_thirty_calls_a_second_and_counts_those_under_way() -> Non
         budget.began()
     for _ in range(20):
         budget.began()
-        budget.ended(0.5)
+        budget.note_end(0.5)
     assert budget.due(0.5) == 1.5
     assert budget.due(1.6) <= 1.6
-    budget.ended(1.6)
+    budget.note_end(1.6)
     assert budget.in_flight == 9
 
 
 def test_a_refused_chat_says_nothing_about_others_but_several_in_a_row_do() -> None:
     budget = OverallBudget(LIMITS)
     for chat in (1, 2):
-        budget.refused(chat, 10, retry_after=60)
-    budget.accepted()
+        budget.note_refused(chat, 10, retry_after=60)
+    budget.note_accepted()
     for chat in (3, 4):
-        budget.refused(chat, 10, retry_after=60)
+        budget.note_refused(chat, 10, retry_after=60)
     assert budget.due(10) <= 10
-    budget.refused(5, 10, retry_after=60)
+    budget.note_refused(5, 10, retry_after=60)
     assert budget.due(10) == 11
     # One call finds out whether it is over; each that is refused makes the next pause longer.
     budget.began()
     assert budget.full
-    budget.ended(11)
-    budget.refused(6, 11, retry_after=60)
+    budget.note_end(11)
+    budget.note_refused(6, 11, retry_after=60)
     assert budget.due(11) == 13
-    budget.accepted()
+    budget.note_accepted()
     budget.began()
     assert not budget.full
 
@@ -98,6 +98,6 @@ def test_a_pause_of_the_whole_bot_is_no_longer_than_telegram_asks_for() -> None:
     budget = OverallBudget(LIMITS)
     now = 0.0
     for number in range(20):
-        budget.refused(number, now, retry_after=3)
+        budget.note_refused(number, now, retry_after=3)
         assert budget.due(now) <= now + 3
         now = max(budget.due(now), now)

@@ -11,7 +11,7 @@ from quarterdeck.fronts.telegram.chats import (
     Binding,
     Preferences,
     approved_tools,
-    chosen,
+    choose_preference,
     spec_for,
     split_options,
     with_preference,
@@ -41,7 +41,7 @@ def test_the_first_that_says_something_counts(
     value: str | None,
     source: str,
 ) -> None:
-    found = chosen(
+    found = choose_preference(
         "model",
         message=Preferences(model=message),
         chat=Preferences(model=chat),

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.process]
 async def got_all(house: TelegramHouse) -> None:
     """Wait until the front has got, and begun, everything that people did."""
     with anyio.fail_after(SECONDS):
-        await until(lambda: house.sim.pending() == 0)
+        await until(lambda: house.sim.pending_count() == 0)
 
 
 class Early(Value):
@@ -112,7 +112,7 @@ async def test_a_reply_that_comes_before_the_number_of_the_message_is_an_answer(
     early, record = EARLY[name], tmp_path / "record"
     ada.play(*asking(*early.lines), record=record)
     if not early.button:
-        with house.telegram.holding("sendMessage"):
+        with house.telegram.hold_back("sendMessage"):
             ada.type("go")
             card = await ada.hears(early.card)
             ada.type(early.reply, to=card.message_id)
@@ -120,7 +120,7 @@ async def test_a_reply_that_comes_before_the_number_of_the_message_is_an_answer(
     else:
         ada.type("go")
         card = await ada.hears(early.card)
-        with house.telegram.holding("sendMessage"):
+        with house.telegram.hold_back("sendMessage"):
             ada.press(card, early.button)
             request = await ada.hears(early.request)
             ada.type(early.reply, to=request.message_id)
@@ -132,7 +132,7 @@ async def test_a_press_that_comes_before_the_number_of_the_message_is_an_answer(
     house: TelegramHouse, ada: Guest, tmp_path: Path
 ) -> None:
     ada.play(*asking(*bash()), record=tmp_path / "record")
-    with house.telegram.holding("sendMessage"):
+    with house.telegram.hold_back("sendMessage"):
         ada.type("go")
         card = await ada.hears("🔐")
         ada.press(card, "✅ Allow")
@@ -159,7 +159,7 @@ async def test_a_command_on_a_message_without_a_number_yet_is_for_its_own_sessio
     await ada.tells("/budget 5", "session usd: 5")
     await ada.tells("/new two", "echo: two")
     await ada.tells("/budget 6", "session usd: 6")
-    with house.telegram.holding("sendMessage"):
+    with house.telegram.hold_back("sendMessage"):
         ada.type("/budget", to=first.message_id)
         shown = await ada.hears("session usd: 5")
         await act(ada, shown)
@@ -199,7 +199,7 @@ async def test_a_reply_to_a_message_that_the_front_died_on_is_an_answer(
         if early.button:
             guest.type("go")
             card = await guest.hears(early.card)
-        with telegram.holding("sendMessage"):
+        with telegram.hold_back("sendMessage"):
             if card is not None:
                 guest.press(card, early.button)
             else:
@@ -209,7 +209,7 @@ async def test_a_reply_to_a_message_that_the_front_died_on_is_an_answer(
     guest.type(early.reply, to=request.message_id)
     async with background_tasks() as after:
         # The reply comes before the front has found out whether the message was sent.
-        with telegram.holding("editMessageText"):
+        with telegram.hold_back("editMessageText"):
             after.start_soon(dying.run)
             await got_all(dying)
         await ends(guest, early, card or request, record)

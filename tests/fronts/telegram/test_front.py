@@ -511,7 +511,7 @@ async def test_who_has_no_access_any_more_is_told_nothing(
     services = house.running.services
     assert services is not None
     with anyio.fail_after(SECONDS):
-        await until(lambda: services.messenger.state.paired(ada.user) is None)
+        await until(lambda: services.messenger.state.paired_person(ada.user) is None)
     before = len(house.sim.from_bot(ada.user))
     (ask,) = await ada.asks()
     async with ada.hub() as hub:

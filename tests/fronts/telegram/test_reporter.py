@@ -49,7 +49,7 @@ class Office:
 
     def follow(self, user: int = ADA) -> None:
         self.messenger.state.follow(SESSION, Place(chat=user), name="work", at=1.0)
-        self.reporter.changed(SESSION)
+        self.reporter.note_change(SESSION)
 
     def happen(self, *events: ev.AnyEvent) -> None:
         shapes = []
@@ -162,7 +162,7 @@ def test_events_that_come_again_are_told_once_also_after_a_restart(office: Offic
 def test_a_restart_begins_at_the_first_event_of_the_running_turn(office: Office) -> None:
     office.happen(ev.StateChanged(state=SessionState.IDLE), ev.PromptSent(prompt="p", run="r"))
     office.happen(ev.ToolStarted(call="1", tool="Bash", title="make"))
-    row = office.messenger.state.followed(SESSION)
+    row = office.messenger.state.followed_session(SESSION)
     assert row is not None
     assert (row.seq, row.turn) == (3, 1)
 
@@ -210,11 +210,11 @@ def test_an_event_that_cannot_be_told_does_not_keep_others_from_being_told(
     monkeypatch.setattr(office.reporter, "_ask", broken)
     office.happen(opened(), ev.Noted(level="error", text="the disk is full"))
     assert ["cannot be shown here" in text for text in office.texts()] == [True, False]
-    row = office.messenger.state.followed(SESSION)
+    row = office.messenger.state.followed_session(SESSION)
     assert row is not None
     assert row.seq == 2
 
 
 def test_a_session_that_was_deleted_is_forgotten(office: Office) -> None:
     office.happen(opened(), ev.SessionDeleted(by="bob"))
-    assert office.messenger.state.followed(SESSION) is None
+    assert office.messenger.state.followed_session(SESSION) is None

@@ -11,7 +11,7 @@ import pytest
 from quarterdeck.fronts.telegram.front import RunningFront, run_front
 from quarterdeck.fronts.telegram.jobs import Health
 from quarterdeck.journal.base import Lease
-from quarterdeck.journal.leases import holding
+from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.service.shared_rows import LeasedRows
@@ -26,7 +26,7 @@ async def front(house: TelegramHouse, journal: MemoryJournal, state: Path, lease
     """The front at a hub with a data folder of its own."""
     house.running = running = RunningFront(health=Health())
     shared = LeasedRows(journal, state, "telegram")
-    with holding(lease):
+    with hold_lease(lease):
         settings = house.front(state)
         await run_front(house.where, settings, clock=house.clock, running=running, shared=shared)
 

@@ -14,13 +14,13 @@ from quarterdeck.fronts.telegram.text import (
     bold,
     code,
     cut,
-    fitted,
-    joined,
+    fit,
+    join,
     link,
     parts,
     plain,
     pre,
-    quoted,
+    quote,
     split,
     width,
 )
@@ -123,10 +123,10 @@ def test_content_that_looks_like_markdown_is_shown_as_it_is() -> None:
 
 
 def test_pieces_are_joined_with_their_styles() -> None:
-    part = joined([f"{FACE} ", bold("b"), " ", quoted("q")])
+    part = join([f"{FACE} ", bold("b"), " ", quote("q")])
     assert part.text == f"{FACE} b q"
     assert styles(part) == [("bold", "b"), ("expandable_blockquote", "q")]
-    assert "x" + bold("y") == joined(["x", bold("y")])
+    assert "x" + bold("y") == join(["x", bold("y")])
     assert bold("") == Part(text="")
 
 
@@ -175,11 +175,11 @@ def test_what_does_not_fit_is_cut_with_a_mark() -> None:
     assert cut("abc", 3) == "abc"
     assert cut("abcd", 3) == "ab…"
     assert cut(FACE * 3, 4) == f"{FACE}…"
-    long = fitted(bold("x" * 5000))
+    long = fit(bold("x" * 5000))
     assert long.width == LONGEST
     assert long.text.endswith("…")
-    assert fitted(plain("  ")).text == "…"
-    assert fitted(plain("short")) == plain("short")
+    assert fit(plain("  ")).text == "…"
+    assert fit(plain("short")) == plain("short")
 
 
 def test_a_text_arrives_even_if_the_conversion_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ async def test_updates_are_posted_in_order_and_again_until_they_are_stored() -> 
                 server.sim.type(ADA, f"{number}")
             with anyio.fail_after(SECONDS):
                 await until(lambda: len(taken) == 10)
-                await until(lambda: server.sim.pending() == 0)
+                await until(lambda: server.sim.pending_count() == 0)
         texts = [update.message.text for update in taken if update.message]
         assert texts == [f"{number}" for number in range(10)]
         assert failures[-1] == ""

@@ -52,7 +52,7 @@ def made(deck: SmallDeck, folder: Path, *hooks: Webhook, most_waiting: int = 64)
 async def running(front: Webhooks, folder: Path, *names: str) -> AsyncIterator[Webhooks]:
     """Run it, and wait until these endpoints have begun to read."""
     names = names or ("ops",)
-    async with front.running():
+    async with front.run():
         await begun(folder, *names)
         with anyio.fail_after(SECONDS):
             await until(lambda: set(names) <= set(front.counts))
@@ -408,7 +408,7 @@ async def test_endpoints_come_and_go_while_the_hub_runs(folder: Path) -> None:
     deck = SmallDeck()
     session = await deck.have_session()
     front = made(deck, folder)
-    async with receiving() as one, receiving() as two, front.running():
+    async with receiving() as one, receiving() as two, front.run():
         assert front.counts == {}
         front.change([hook(one, folder, name="one")])
         await begun(folder, "one")
@@ -449,7 +449,7 @@ async def test_a_damaged_outbox_is_put_aside(
     session = await deck.have_session()
     async with receiving() as receiver:
         front = made(deck, folder, hook(receiver, folder))
-        async with front.running():
+        async with front.run():
             with anyio.fail_after(SECONDS):
                 await until((folder / "webhooks.damaged").exists)
             await begun(folder, "ops")

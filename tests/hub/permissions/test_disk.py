@@ -69,7 +69,7 @@ async def test_no_decision_looks_at_the_disk_on_the_event_loop(
     (work / "link").symlink_to(tmp_path / "secret")
     hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
     looks = Looks(monkeypatch)
-    async with hub.running():
+    async with hub.run():
         await create(hub, machines, work)
         run = machines.runs[-1]
         seen = {
@@ -102,7 +102,7 @@ async def test_an_explanation_does_not_look_at_the_disk_on_the_event_loop(
     hub, machines = hub_with(MemoryJournal())
     looks = Looks(monkeypatch)
     monkeypatch.setattr(os.path, "realpath", looks.realpath)  # it goes to another process
-    async with hub.running():
+    async with hub.run():
         await create(hub, machines, tmp_path)
         await hub.policy.explain(Question(tool="Read", argument="x", session="mine"))
         assert looks.take() == {"branch_of"}

@@ -14,7 +14,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.edits import MOST_BYTES
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -64,7 +64,7 @@ async def asked(tmp_path: Path) -> AsyncIterator[tuple[Hub, TestMachines, TestRu
     """A session whose CLI asks whether it may run `make`."""
     (tmp_path / "policy.toml").write_text(POLICY)
     hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         yield hub, machines, await asking(hub, machines)
 
 
@@ -110,7 +110,7 @@ async def test_an_edited_call_is_in_the_audit_as_what_runs(
     (entry,) = await audit(hub)
     assert (entry.title, entry.verdict, entry.by) == ("make test", "allow", "bob")
     assert entry.rewritten
-    assert worded(entry).reasons == ("allowed (once), with another input",)
+    assert with_texts(entry).reasons == ("allowed (once), with another input",)
 
 
 async def test_the_same_input_written_otherwise_is_no_edit(
@@ -121,7 +121,7 @@ async def test_the_same_input_written_otherwise_is_no_edit(
     assert told(run) == {"behavior": "allow", "updatedInput": {"command": "make"}}
     (entry,) = await audit(hub)
     assert (entry.title, entry.rewritten) == ("make", False)
-    assert worded(entry).reasons == ("allowed (once)",)
+    assert with_texts(entry).reasons == ("allowed (once)",)
 
 
 REFUSED = [
@@ -212,7 +212,7 @@ async def test_an_edit_for_always_grants_what_runs_and_not_what_was_asked_about(
 ) -> None:
     policies = Policies(tmp_path)
     hub, machines = hub_with(MemoryJournal(), policies=policies)
-    async with hub.running():
+    async with hub.run():
         await asking(hub, machines)
         await edit(hub, b'{"command":"make test"}', "owner", scope=Scope.ALWAYS)
         (grant,) = policies.grants

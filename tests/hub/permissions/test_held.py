@@ -109,7 +109,7 @@ UNREADABLE = [
 @pytest.mark.parametrize("version", [OLD, "2.1.325"])
 async def test_a_call_that_cannot_be_read_is_denied(version: str, policies: Policies) -> None:
     hub, machines = hub_with(MemoryJournal(), policies=policies)
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/work", skip_permissions=True)
         await hub.submit(CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"'), by="ada"))
         run = machines.runs[-1]
@@ -147,7 +147,7 @@ async def test_a_hook_is_told_the_answer_in_the_form_that_it_heeds(
 ) -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal, policies=policies)
-    async with hub.running():
+    async with hub.run():
         run = await holding(hub, machines)
         if not restarted:
             await answer(hub, await card_of(hub), given)
@@ -157,7 +157,7 @@ async def test_a_hook_is_told_the_answer_in_the_form_that_it_heeds(
             )
             return
     hub, machines = hub_with(journal, policies=policies)
-    async with hub.running():
+    async with hub.run():
         run = machines.runs[-1]
         run.read()
         await answer(hub, await card_of(hub), given)
@@ -172,10 +172,10 @@ async def test_a_held_question_that_the_cli_withdraws_after_a_restart_is_not_ope
 ) -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal, policies=policies)
-    async with hub.running():
+    async with hub.run():
         await holding(hub, machines)
     hub, machines = hub_with(journal, policies=policies)
-    async with hub.running():
+    async with hub.run():
         card = await card_of(hub)
         await machines.runs[-1].say(lines.cancels("h1"))
         assert await hub.asks() == []
@@ -193,7 +193,7 @@ async def test_a_cli_that_asks_again_what_its_hook_was_told_gets_the_same_answer
     journal = MemoryJournal()
     edited = AllowAnswer(scope=Scope.SESSION, input=Raw(b'{ "command": "touch y" }'))
     hub, machines = hub_with(journal, policies=policies)
-    async with hub.running():
+    async with hub.run():
         run = await holding(hub, machines)
         await answer(hub, await card_of(hub), edited)
         run.read()
@@ -201,7 +201,7 @@ async def test_a_cli_that_asks_again_what_its_hook_was_told_gets_the_same_answer
             await run.say(asks(command="touch y"))
     if restarted:
         hub, machines = hub_with(journal, policies=policies)
-        async with hub.running():
+        async with hub.run():
             run = machines.runs[-1]
             run.read()
             await run.say(asks(command="touch y"))
@@ -218,7 +218,7 @@ async def test_a_cli_that_asks_about_something_else_than_was_allowed_has_a_perso
     again: bytes, policies: Policies
 ) -> None:
     hub, machines = hub_with(MemoryJournal(), policies=policies)
-    async with hub.running():
+    async with hub.run():
         run = await holding(hub, machines)
         given = AllowAnswer(input=Raw(b'{"command":"touch y"}'))
         await answer(hub, await card_of(hub), given)
@@ -230,7 +230,7 @@ async def test_a_cli_that_asks_about_something_else_than_was_allowed_has_a_perso
 
 async def test_an_answer_to_a_hook_is_forgotten_with_its_call(policies: Policies) -> None:
     hub, machines = hub_with(MemoryJournal(), policies=policies)
-    async with hub.running():
+    async with hub.run():
         run = await holding(hub, machines)
         await answer(hub, await card_of(hub), AllowAnswer())
         run.read()
@@ -243,7 +243,7 @@ async def test_a_rule_that_denies_by_now_wins_over_what_a_hook_was_told(
     policies: Policies, tmp_path: Path
 ) -> None:
     hub, machines = hub_with(MemoryJournal(), policies=policies)
-    async with hub.running():
+    async with hub.run():
         run = await holding(hub, machines)
         await answer(hub, await card_of(hub), AllowAnswer())
         run.read()
@@ -258,11 +258,11 @@ async def test_the_audit_names_the_person_alone_although_the_rules_and_the_hub_a
 ) -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal, policies=policies)
-    async with hub.running():
+    async with hub.run():
         await holding(hub, machines)
     (tmp_path / "policy.toml").write_text("")
     hub, machines = hub_with(journal, policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         await answer(hub, await card_of(hub), DenyAnswer())
         await machines.runs[-1].say(call_ended(), lines.result("r"))
         decided = [
@@ -281,7 +281,7 @@ async def test_an_answer_that_a_hook_does_not_react_to_is_said_again_as_it_was(
     hub, machines = hub_with(
         MemoryJournal(), policies=policies, now=lambda: time[0], timeouts=timeouts
     )
-    async with hub.running():
+    async with hub.run():
         run = await holding(hub, machines)
         await answer(hub, await card_of(hub), DenyAnswer(message="No."))
         first = run.read()

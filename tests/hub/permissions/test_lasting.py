@@ -14,7 +14,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.policy.grants import Grant
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -79,7 +79,7 @@ async def ask(run: TestRun, request_id: str = "q1", command: str = "npm test") -
 async def asked(tmp_path: Path) -> AsyncIterator[Asked]:
     policies = Policies(tmp_path)
     hub, machines = hub_with(MemoryJournal(), policies=policies)
-    async with hub.running():
+    async with hub.run():
         run = await start(hub, machines, "mine")
         await ask(run)
         yield Asked(hub, machines, policies, run)
@@ -103,7 +103,9 @@ def told(run: TestRun) -> dict[str, Any]:
 
 async def reasons(hub: Hub) -> tuple[str, ...]:
     stored = await hub.audit(session="mine")
-    return worded([each.event for each in stored if isinstance(each.event, Decided)][-1]).reasons
+    return with_texts(
+        [each.event for each in stored if isinstance(each.event, Decided)][-1]
+    ).reasons
 
 
 def only(policies: Policies) -> Grant:
@@ -122,7 +124,7 @@ async def test_a_call_that_no_rule_can_name_has_none_and_is_allowed_once_only(
     tmp_path: Path, command: str
 ) -> None:
     hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         run = await start(hub, machines, "mine")
         await ask(run, command=command)
         assert (await card(hub)).narrowest == ()
@@ -137,7 +139,7 @@ async def test_a_question_of_a_rule_is_told_to_come_again_whatever_is_granted(
 ) -> None:
     (tmp_path / "policy.toml").write_text("[[rule]]\nverdict='ask'\ncommand='npm'\n")
     hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         run = await start(hub, machines, "mine")
         await ask(run)
         opened = await card(hub)
@@ -211,7 +213,7 @@ async def test_a_grant_holds_where_the_answer_says(
     policies = Policies(tmp_path)
     hub, machines = hub_with(MemoryJournal(), policies=policies)
     hub.worktree_service.change({"shop": Project(directory="/work")} if spec else {}, ())
-    async with hub.running():
+    async with hub.run():
         run = await start(hub, machines, "mine", **spec)
         await ask(run)
         await allow(hub, scope=scope)
@@ -297,14 +299,14 @@ async def test_grants_of_a_session_outlive_the_hub_and_end_with_the_session(
 ) -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal, policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         run = await start(hub, machines, "mine")
         await ask(run)
         await allow(hub, scope=Scope.SESSION)
         run.read()
     policies = Policies(tmp_path)
     hub, machines = hub_with(journal, policies=policies)
-    async with hub.running():
+    async with hub.run():
         run = machines.runs[-1]
         run.read()
         await ask(run, "q2")
@@ -340,7 +342,7 @@ async def test_a_rule_that_would_not_allow_the_call_is_not_offered(tmp_path: Pat
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work" / "link").symlink_to(tmp_path / "elsewhere")
     hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory=str(tmp_path / "work"))
         await hub.submit(CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"'), by="ada"))
         run = machines.runs[-1]

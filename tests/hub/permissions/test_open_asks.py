@@ -51,7 +51,7 @@ async def test_a_card_has_the_request_as_it_came_with_members_that_we_do_not_kno
     request_: dict[str, object],
 ) -> None:
     hub, machines = hub_with(MemoryJournal())
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/work")
         await hub.submit(CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"')))
         run = machines.runs[-1]
@@ -67,7 +67,7 @@ async def test_a_card_has_the_input_that_a_rule_has_put_in_the_place_of_what_cam
 ) -> None:
     (tmp_path / "policy.toml").write_text(REWRITING)
     hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/work")
         await hub.submit(CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"')))
         run = machines.runs[-1]

@@ -108,14 +108,14 @@ async def test_a_card_does_not_wait_for_a_text_that_does_not_come(
     journal: MemoryJournal,
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         _, run = await planning(hub, machines)
         await run.say(asks_plan("q1"))
         run.read()
         assert await hub.asks() == []
     # The hub was killed before the answer came: the next one does not know when it was asked.
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         with anyio.fail_after(SECONDS):
             while not (asks := await hub.asks()):  # noqa: ASYNC110 - the hub's clock ticks
                 await anyio.sleep(0.02)
@@ -169,14 +169,14 @@ async def test_a_hub_killed_right_after_the_answer_still_begins_afresh(
     journal: MemoryJournal,
 ) -> None:
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         session, run = await planning(hub, machines)
         await run.say(asks_plan("q1", plan="build it"))
         await answered_fresh(hub, run)
         kept = [stored.event for stored in await hub.events(session)]
         assert StartAfresh(run=run.run, by="ada") in kept
     hub, machines = hub_with(journal)
-    async with hub.running():
+    async with hub.run():
         (run,) = machines.runs
         assert run.stops == [False], "the old run is sent away, again"
         await run.say(lines.result("r1", is_error=True))
@@ -212,7 +212,7 @@ class Cuts(MemoryJournal):
 async def test_a_hub_killed_after_any_append_from_the_answer_on_begins_afresh() -> None:
     cuts = Cuts()
     hub, machines = hub_with(cuts)
-    async with hub.running():
+    async with hub.run():
         session, run = await planning(hub, machines)
         await run.say(asks_plan("q1", plan="build it"))
         asked = (await hub.session(session)).head
@@ -226,7 +226,7 @@ async def test_a_hub_killed_after_any_append_from_the_answer_on_begins_afresh() 
         journal = MemoryJournal()
         await journal.append(session, [one.event for one in stored[:end]])
         after, others = hub_with(journal)
-        async with after.running():
+        async with after.run():
             view = await after.session(session)
             assert view.run is not None, f"after event {end} nothing runs, and nothing would"
             if view.afresh:

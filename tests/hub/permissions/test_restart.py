@@ -97,12 +97,12 @@ async def test_a_call_that_the_cli_decided_has_its_entry_although_a_rule_would_d
     journal = MemoryJournal()
     check_out(tmp_path, "topic")
     hub, machines = hub_with(journal, policies=policies(tmp_path / "a", NOTHING))
-    async with hub.running():
+    async with hub.run():
         run = await working(hub, machines, tmp_path, version)
         await run.say(hook())
     check_out(tmp_path, "main")
     hub, machines = hub_with(journal, policies=policies(tmp_path / "b", later))
-    async with hub.running():
+    async with hub.run():
         await machines.runs[-1].say(call_ended(), lines.result("r1"))
         (entry,) = await decided(hub)
     assert (entry.by, entry.verdict, entry.tool_use_id) == ("cli", "allow", CALL)
@@ -115,13 +115,13 @@ async def test_a_call_that_was_rewritten_stays_so_although_no_rule_rewrites_it_n
 ) -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal, policies=policies(tmp_path / "a", REWRITING))
-    async with hub.running():
+    async with hub.run():
         run = await working(hub, machines, tmp_path, "2.1.325")
         await run.say(hook())
         (line,) = run.read()
         assert "--no-create" in str(line)
     hub, machines = hub_with(journal, policies=policies(tmp_path / "b", NOTHING))
-    async with hub.running():
+    async with hub.run():
         await machines.runs[-1].say(call_ended(), lines.result("r1"))
         (entry,) = await decided(hub)
     assert (entry.by, entry.rewritten) == ("cli", True)
@@ -133,7 +133,7 @@ async def test_a_call_that_policy_or_a_person_decided_has_one_entry_whatever_the
 ) -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal, policies=policies(tmp_path / "a", first))
-    async with hub.running():
+    async with hub.run():
         run = await working(hub, machines, tmp_path, "2.1.325")
         await run.say(hook())
         if first == ASKING:
@@ -143,7 +143,7 @@ async def test_a_call_that_policy_or_a_person_decided_has_one_entry_whatever_the
             await hub.submit(answer)
         (before,) = await decided(hub)
     hub, machines = hub_with(journal, policies=policies(tmp_path / "b", NOTHING))
-    async with hub.running():
+    async with hub.run():
         await machines.runs[-1].say(call_ended(), lines.result("r1"))
         assert await decided(hub) == [before]
 
@@ -154,7 +154,7 @@ async def test_what_a_rule_made_of_an_edited_input_is_what_a_cli_that_asks_again
     journal = MemoryJournal()
     both = policies(tmp_path / "a", f"{ASKING.replace('touch', 'mkdir')}{REWRITING}")
     hub, machines = hub_with(journal, policies=both)
-    async with hub.running():
+    async with hub.run():
         run = await working(hub, machines, tmp_path, "2.1.92")
         await run.say(hook("mkdir x"))
         (card,) = await hub.asks()
@@ -164,7 +164,7 @@ async def test_what_a_rule_made_of_an_edited_input_is_what_a_cli_that_asks_again
         output = told["response"]["response"]["hookSpecificOutput"]
         assert output["updatedInput"] == {"command": "mkdir y; touch --no-create z"}
     hub, machines = hub_with(journal, policies=policies(tmp_path / "b", NOTHING))
-    async with hub.running():
+    async with hub.run():
         run = machines.runs[-1]
         run.read()
         await run.say(asks("mkdir y; touch --no-create z"))
@@ -213,10 +213,10 @@ async def test_what_a_run_has_written_is_not_trusted_by_the_runs_after_it(
                 return hub, machines
             await open_hub.aclose()
             made = hub_with(journal, policies=rules)
-            await open_hub.enter_async_context(made[0].running())
+            await open_hub.enter_async_context(made[0].run())
             return made
 
-        await open_hub.enter_async_context(hub.running())
+        await open_hub.enter_async_context(hub.run())
         run = await working(hub, machines, tmp_path, "2.1.325")
         assert await answered(run, "./x.sh", tmp_path) == "allow"
         await run.say(call_ended("u0"))
@@ -236,7 +236,7 @@ async def test_what_a_run_has_written_is_not_trusted_by_the_runs_after_it(
 async def test_a_run_that_could_not_start_does_not_forget_what_was_written(tmp_path: Path) -> None:
     journal = MemoryJournal()
     hub, machines = hub_with(journal, policies=policies(tmp_path / "a", SCRIPTS))
-    async with hub.running():
+    async with hub.run():
         run = await working(hub, machines, tmp_path, "2.1.325")
         await answered(run, "echo text > x.sh", tmp_path)
         await run.say(call_ended())

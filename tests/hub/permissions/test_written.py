@@ -50,7 +50,7 @@ def test_a_file_counts_as_written_when_its_call_has_ended() -> None:
 def test_a_call_that_was_denied_has_written_nothing() -> None:
     gate = PermissionGate.of(SessionSpec(directory="/p"))
     gate.hook_shown(shown("a", "echo x > x.sh"), "default")
-    gate.decided(
+    gate.note_decision(
         Decided(tool="Bash", title="x", verdict="deny", by="policy", tool_use_id="a"), at=0
     )
     gate.results(ended("a"), "default")

@@ -10,7 +10,14 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.supervision.budgets import Limit, Limits, Spending, Spent, reached, sentence
+from quarterdeck.hub.supervision.budgets import (
+    Limit,
+    Limits,
+    Spending,
+    Spent,
+    reached_limits,
+    sentence,
+)
 from quarterdeck.hub.supervision.meter import MOST_REMEMBERED, Meter, Prices
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import ChangeSession, CreateSession, ResumeSession, SendPrompt
@@ -32,7 +39,7 @@ async def deck(
     journal: MemoryJournal, clock: Clock, limits: Limits | None = None
 ) -> AsyncIterator[tuple[Hub, TestMachines]]:
     hub, machines = hub_with(journal, now=clock, limits=limits)
-    async with hub.running():
+    async with hub.run():
         yield hub, machines
 
 
@@ -298,7 +305,7 @@ def test_a_turn_of_any_length_is_metered_exactly_with_little_memory() -> None:
         for line in response(number, given=2, taken=1):
             meter.receive(from_cli(line.rstrip()))
         if number % 5 == 0:
-            meter.evolve(meter.metered("r", Prices()))
+            meter.evolve(meter.metered_event("r", Prices()))
         (used,) = meter.models(Prices())
         assert (used.input, used.output, meter.tool_calls) == (number, 2 * number, number)
     assert len(meter._responses) == len(meter._calls) == MOST_REMEMBERED
@@ -309,7 +316,7 @@ def test_what_was_written_down_is_gone_on_from_after_a_restart() -> None:
     live = Meter()
     for line in response(1, given=50, taken=10):
         live.receive(from_cli(line.rstrip()))
-    metered = live.metered("r", Prices())
+    metered = live.metered_event("r", Prices())
     live.evolve(metered)
     restored = Meter()
     for line in response(1, given=50, taken=10):
@@ -328,7 +335,7 @@ def test_every_limit_that_is_reached_is_named() -> None:
     spending = Spending(run=spent, session=spent, day=spent, project=spent)
     budget = Budget(run_usd=2.0, run_tokens=51, session_usd=5.0, session_tokens=50)
     limits = Limits(day=Limit(usd=1.0), projects={"/x": Limit(tokens=1)})
-    found = reached(budget, limits, "/x", spending)
+    found = reached_limits(budget, limits, "/x", spending)
     assert [(one.scope, one.unit) for one in found] == [
         ("run", "usd"),
         ("session", "tokens"),
@@ -336,7 +343,7 @@ def test_every_limit_that_is_reached_is_named() -> None:
         ("project", "tokens"),
     ]
     assert sentence(found[1]).startswith("the budget of 50 tokens for the session is used up (50)")
-    assert reached(None, Limits(), "/x", spending) == []
+    assert reached_limits(None, Limits(), "/x", spending) == []
 
 
 def test_a_limit_that_nothing_could_keep_is_refused() -> None:

@@ -45,7 +45,7 @@ async def test_the_clock_goes_on_when_what_it_brings_cannot_be_journalled(
 
     monkeypatch.setattr("quarterdeck.hub.hub.CLOCK_SECONDS", 0.01)
     monkeypatch.setattr(ProcessEvents, "tick", full)
-    async with hub.running():
+    async with hub.run():
         spec = SessionSpec(directory="/work", ask_timeout=0.05)
         await hub.submit(CreateSession(spec=spec, prompt=Raw(b'"hello"'), by="ada"))
         (run,) = machines.runs
@@ -80,7 +80,7 @@ async def test_what_a_cli_that_dialled_said_is_journalled_when_there_is_room_aga
     journal = FullJournal()
     hub = Hub(journal, lambda token: None, cli_secret=SECRET)
     bearer = {"Authorization": f"Bearer {cli_token(SECRET, '/')}"}
-    async with hub.running(), serve_endpoint(hub.inbound) as port:
+    async with hub.run(), serve_endpoint(hub.inbound) as port:
         url = f"ws://127.0.0.1:{port}/"
         async with connect(url, additional_headers=bearer, proxy=None) as cli:
             with anyio.fail_after(SECONDS):
@@ -107,7 +107,7 @@ async def test_a_runner_that_cannot_be_told_anything_any_more_is_heard_to_its_la
         said.put_nowait({"type": "websocket.receive", "bytes": frame(header, words)})
 
     scope = {"type": "websocket", "headers": [(b"authorization", b"Bearer x")]}
-    async with hub.running():
+    async with hub.run():
         create = CreateSession(spec=SessionSpec(directory="/work"), by="ada")
         session = (await hub.submit(create)).session
         run = (await hub.session(session)).run

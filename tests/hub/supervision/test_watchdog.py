@@ -25,7 +25,7 @@ from quarterdeck.hub.supervision.watchdog import Timeouts, Watch
 from quarterdeck.journal.accounts import HEALTHY_MS
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.accounts import Account, AlarmView
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import CreateSession, ResumeSession, StopSession
 from quarterdeck.protocol.events import Alarmed, Noted, RunEnded, RunStopping
 from quarterdeck.protocol.session_view import SessionView
@@ -46,7 +46,7 @@ async def deck(
     journal: MemoryJournal, clock: Clock, timeouts: Timeouts | None = None
 ) -> AsyncIterator[tuple[Hub, TestMachines]]:
     hub, machines = hub_with(journal, now=clock, timeouts=timeouts)
-    async with hub.running():
+    async with hub.run():
         yield hub, machines
 
 
@@ -185,7 +185,7 @@ async def test_work_that_a_killed_runner_left_is_resumed_and_that_is_said(*, tak
         assert len(machines.runs) == 2
         assert machines.started[-1][1].cli_session == lines.SESSION
         noted = [one.event for one in await journal.read(session, limit=5000)]
-        assert [worded(each).text for each in noted if isinstance(each, Noted)] == [
+        assert [with_texts(each).text for each in noted if isinstance(each, Noted)] == [
             "It is resumed automatically. The runner was killed."
         ]
 
@@ -295,9 +295,9 @@ def test_an_allowed_tool_that_may_run_for_hours_is_given_hours() -> None:
     call = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}]
     said = {"id": "m", "role": "assistant", "content": call}
     heard(watch, lines.line(type="assistant", message=said, uuid="a"), at=0)
-    watch.settled("q1", "Bash", 0, allowed=True)
+    watch.note_settled("q1", "Bash", 0, allowed=True)
     assert check(watch, 100_000) == []
-    watch.settled("q1", "Bash", 0, allowed=False)
+    watch.note_settled("q1", "Bash", 0, allowed=False)
     assert check(watch, 61) == [("no_reaction", AlarmAct.ANSWER_REPEATED)]
 
 
@@ -312,9 +312,9 @@ def test_each_step_is_taken_once() -> None:
     steps = Account(alarms={"no_result": stopped})
     assert check(watch, 2699, steps) == []
     assert check(watch, 2701, steps) == [("no_result", AlarmAct.RUN_ENDED)]
-    assert watch.ended(steps) == []
+    assert watch.ended_alarms(steps) == []
     heard(watch, lines.line(type="keep_alive"), at=1_800_001)
-    assert watch.ended(steps) == ["no_result"]
+    assert watch.ended_alarms(steps) == ["no_result"]
 
 
 async def test_a_resumed_turn_that_failed_with_words_or_was_broken_off_is_no_empty_resume() -> None:

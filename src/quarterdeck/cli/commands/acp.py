@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from quarterdeck.cli.commands.base import HubOptions, ProcessOptions, app, finish, given, spread
+from quarterdeck.cli.commands.base import (
+    HubOptions,
+    ProcessOptions,
+    app,
+    finish,
+    given_options,
+    spread,
+)
 from quarterdeck.cli.commands.launch_options import LaunchOptions
 
 
@@ -47,7 +54,7 @@ def _acp(
     target = at.target
     here = target.is_here and machine is None
     defaults = SessionSpec(
-        **values.launch_members(given(launch), here=here),
+        **values.launch_members(given_options(launch), here=here),
         claude=process.claude,
         env=values.variables(process.env or ()),
         directory="/",  # each session has the editor's folder

@@ -186,7 +186,7 @@ class ProcessOptions(NamedTuple):
     ] = None
 
 
-def given(*groups: NamedTuple) -> dict[str, Any]:
+def given_options(*groups: NamedTuple) -> dict[str, Any]:
     """The options of these groups that were given, as they were written."""
     return {
         name: tuple(value) if isinstance(value, list) else value

@@ -14,7 +14,7 @@ from quarterdeck.cli.commands.base import (
     add_group,
     app,
     finish,
-    given,
+    given_options,
     spread,
 )
 from quarterdeck.cli.commands.launch_options import LaunchOptions
@@ -95,7 +95,7 @@ def _run(
             json=json_lines,
             record=record,
             options=Options(
-                **launch_options(given(launch)),
+                **launch_options(given_options(launch)),
                 claude=process.claude,
                 add_dirs=tuple(add_dir or ()),
                 resume=resume,

@@ -13,7 +13,7 @@ from quarterdeck.cli.commands.base import (
     ProcessOptions,
     add_group,
     finish,
-    given,
+    given_options,
     spread,
 )
 from quarterdeck.cli.commands.launch_options import LaunchOptions
@@ -131,11 +131,11 @@ def _spec(task: str, directory: str, how: LoopOptions, stop: StopOptions) -> Loo
 
     from quarterdeck.cli.local.loop import read_schema
     from quarterdeck.domain.structs import ABSENT
-    from quarterdeck.loop.spec import LoopSpec, Review, Stops, checked
+    from quarterdeck.loop.spec import LoopSpec, Review, Stops, check_spec
 
     schema = ABSENT if stop.result_schema is None else Raw(read_schema(stop.result_schema))
     wants_review = how.review or how.review_prompt or how.review_model
-    return checked(
+    return check_spec(
         LoopSpec(
             task=task,
             directory=directory,
@@ -217,7 +217,7 @@ def _run(
     target = at.target
     spec = _spec(task_of(task, file), directory_of(cwd, here=local or target.is_here), how, stop)
     settings = AgentSettings(
-        **given(process, launch),
+        **given_options(process, launch),
         api_billing=api_billing,
         policy=policy,
         sandbox=sandbox,

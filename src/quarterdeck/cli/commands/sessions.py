@@ -13,7 +13,7 @@ from quarterdeck.cli.commands.base import (
     Session,
     app,
     finish,
-    given,
+    given_options,
     spread,
 )
 from quarterdeck.cli.commands.launch_options import LaunchOptions, NewOptions
@@ -103,7 +103,7 @@ def _new(
     target = at.target
     here = target.is_here and machine is None
     spec = SessionSpec(
-        **values.launch_members(given(launch, more), here=here),
+        **values.launch_members(given_options(launch, more), here=here),
         directory="" if project and directory == "-" else values.absolute(directory, here=here),
         project=project,
         machine=machine,

@@ -35,7 +35,7 @@ from quarterdeck.cli.terminal.text import state_text
 from quarterdeck.client import Feed, HubRefused
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import AnswerAsk, Interrupt, SendPrompt
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.stream_frames import Live
@@ -177,11 +177,11 @@ class _Attached:
     def view(self, shape: SessionShape) -> None:
         """Not asked for: the terminal shows events."""
 
-    def lost(self, reason: str) -> None:
+    def connection_lost(self, reason: str) -> None:
         """The connection to the hub is lost; the agent may keep working."""
         self._screen.note(f"waiting for the hub (Ctrl-C leaves): {reason}", "yellow")
 
-    def found(self) -> None:
+    def connection_made(self) -> None:
         """The hub is connected again."""
         self._settle_in()
 
@@ -235,7 +235,7 @@ class _Attached:
                 answer = "allowed" if allowed else "denied"
                 self._close_question(ask, f"{answer} by {by}, elsewhere")
             case ev.AskWithdrawn(ask=ask) as withdrawn:
-                reason = worded(withdrawn).reason
+                reason = with_texts(withdrawn).reason
                 self._close_question(ask, f"the question was withdrawn: {reason}")
             case ev.RunEnded(run=run):
                 for opened in list(self._open.values()):

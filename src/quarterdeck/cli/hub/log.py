@@ -16,7 +16,7 @@ from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import call_text, moment, sandbox_text
 from quarterdeck.client import Feed
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.events import (
     AskAnswered,
     Decided,
@@ -75,11 +75,11 @@ class _Printer:
     def view(self, shape: SessionShape) -> None:
         """Not asked for: a log shows events."""
 
-    def lost(self, reason: str) -> None:
+    def connection_lost(self, reason: str) -> None:
         """Report it on stderr."""
         consoles.stderr().print(Text(f"quarterdeck: {reason}; waiting for the hub", "yellow"))
 
-    def found(self) -> None:
+    def connection_made(self) -> None:
         """Print nothing."""
 
 
@@ -102,7 +102,7 @@ def _audit_line(entry: EventShape) -> Text | None:
     line = Text.assemble((f"{moment(entry.at)}  {entry.session}  ", "dim"))
     match entry.event:
         case Decided(verdict=verdict, by=by, tool=tool, title=title) as decided:
-            reasons = worded(decided).reasons
+            reasons = with_texts(decided).reasons
             line.append(f"{verdict:<5}", _VERDICTS.get(verdict, ""))
             line.append(f"  by {one_line(by, 40)}  {call_text(tool, title)}")
             line.append(f"  ({one_line('; '.join(reasons), 300)})" if reasons else "", "dim")
@@ -123,7 +123,7 @@ def _audit_line(entry: EventShape) -> Text | None:
             line.append(f"  by sandbox  connection to {one_line(host, 200)}:{port}{times}")
             return line
         case Noted(about=about) as noted:
-            text = worded(noted).text
+            text = with_texts(noted).text
             line.append(f"{one_line(about, 20) or 'access'}  {one_line(text, 300)}")
             return line
         case AskAnswered():

@@ -19,7 +19,7 @@ from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import count, moment, plain
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.hub.permissions.service import Question, question_facts
-from quarterdeck.hub.permissions.trials import checked
+from quarterdeck.hub.permissions.trials import check_text
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, Rules
 from quarterdeck.policy.explain import Explanation, explain
@@ -60,7 +60,7 @@ def run_check(file: Path, *, strict: bool, json_output: bool) -> int:
     """Print whether a policy is valid, and which of its rules never do what they say."""
     loaded = _load(file)
     if json_output:
-        print_json([checked(loaded)])
+        print_json([check_text(loaded)])
     elif loaded.policy is not None:
         rules, examples = count(loaded.rules, "rule"), count(loaded.examples, "example")
         warnings = f", {count(len(loaded.warnings), 'warning')}" if loaded.warnings else ""

@@ -81,11 +81,11 @@ async def _run(target: Target, state: Path | None, configuration: Configuration)
     async def run_once() -> None:
         await run_front(where, front, clock=clock, running=running)
 
-    def failed(part: str, error: Exception) -> None:
-        running.health.failed(part, error, clock.now())
+    def note_failure(part: str, error: Exception) -> None:
+        running.health.note_failure(part, error, clock.now())
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(keep_running, "the bot", run_once, clock, failed)
+        tasks.start_soon(keep_running, "the bot", run_once, clock, note_failure)
         print_line(f"The bot works for {where.base}. Ctrl-C stops it.")
         await until_signal()
         tasks.cancel_scope.cancel()

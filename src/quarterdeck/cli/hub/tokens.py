@@ -93,7 +93,7 @@ def run_token_list() -> int:
         if grant.expires is not None:
             line.append(f", until {moment(int(grant.expires * 1000))}", "dim")
         console.print(line, soft_wrap=True)
-    for session, since in CliTokens(b"", data_home() / CLI_TOKENS).used().items():
+    for session, since in CliTokens(b"", data_home() / CLI_TOKENS).used_tokens().items():
         line = Text.assemble((token_id(session), "cyan"), "  cli       token  ")
         line.append(f"  used since {moment(int(since * 1000))}", "dim")
         console.print(line, soft_wrap=True)

@@ -31,7 +31,7 @@ from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.loop.agent_worker import AgentWorker
 from quarterdeck.loop.report import LoopReport, report_of
-from quarterdeck.loop.runner import new_loop, reopened, run_loop
+from quarterdeck.loop.runner import new_loop, reopen, run_loop
 from quarterdeck.loop.spec import EXIT_CODES, GOALS, LONGEST_TASK, LoopSpec
 from quarterdeck.loop.state import LoopState
 from quarterdeck.loop.store import LoopStore, Wanted
@@ -114,7 +114,7 @@ def continue_local(loop: str, *, json_output: bool, zero: bool) -> int:
         raise UsageError(f"the manifest of {state.id} has no settings: {error}") from error
     if not store.runs(state.id):
         store.want(state.id, Wanted())  # an old request to stop
-    return _run(reopened(state), settings, json_output=json_output, zero=zero)
+    return _run(reopen(state), settings, json_output=json_output, zero=zero)
 
 
 def _run(state: LoopState, settings: AgentSettings, *, json_output: bool, zero: bool) -> int:

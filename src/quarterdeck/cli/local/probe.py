@@ -157,7 +157,7 @@ class _ProbeRun:
                 async with agent:
                     await self._settle()
                     self._waits_for = None
-                    self._ended(Scene("initialize"))
+                    self._check_end(Scene("initialize"))
                     await self._scenes(agent)
             finally:
                 tasks.cancel_scope.cancel()
@@ -254,9 +254,9 @@ class _ProbeRun:
             problem = str(wrong)
         except QuarterdeckError as error:
             problem = str(error)
-        self._ended(Scene(name, problem))
+        self._check_end(Scene(name, problem))
 
-    def _ended(self, scene: Scene) -> None:
+    def _check_end(self, scene: Scene) -> None:
         self._probe.scenes.append(scene)
         self._report(scene)
 

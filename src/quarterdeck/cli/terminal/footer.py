@@ -126,7 +126,7 @@ class Footer:
         finally:
             self._above -= 1
             if printed := captured.get():
-                self._write(self._erasing() + printed + self._drawing())
+                self._write(self._erase_codes() + printed + self._draw_codes())
             elif self._stale:
                 self._draw_soon()
             else:
@@ -140,7 +140,7 @@ class Footer:
     def hide(self) -> None:
         """Remove it, until `unhide`: another program has the terminal."""
         if not self._hidden:
-            self._write(self._erasing())
+            self._write(self._erase_codes())
             self._hidden = True
 
     def unhide(self) -> None:
@@ -157,8 +157,8 @@ class Footer:
         """Draw it, as it is now; nothing is written if it looks the same."""
         if self._above or self._hidden:
             return
-        before, erasing = self._shown if self._drawn else None, self._erasing()
-        if (drawing := self._drawing()) != before:
+        before, erasing = self._shown if self._drawn else None, self._erase_codes()
+        if (drawing := self._draw_codes()) != before:
             self._write(erasing + drawing)
 
     def write_control(self, sequence: str) -> None:
@@ -174,7 +174,7 @@ class Footer:
         except BrokenPipeError as error:
             raise OutputClosed from error
 
-    def _erasing(self) -> str:
+    def _erase_codes(self) -> str:
         if not self._drawn:
             return ""
         # A terminal that has become narrower has wrapped the rows.
@@ -183,7 +183,7 @@ class Footer:
         self._drawn = []
         return f"\r\x1b[{rows}A\x1b[J" if rows else "\r\x1b[J"
 
-    def _drawing(self) -> str:
+    def _draw_codes(self) -> str:
         self._stale = False
         if self._hidden:
             return ""
@@ -215,7 +215,7 @@ class Footer:
         width = max(2, self._console.width)
         status = self._status(width)
         if status is None or max(self._drawn) >= width:
-            return self._erasing() + self._drawing()
+            return self._erase_codes() + self._draw_codes()
         with self._console.capture() as captured:
             self._console.print(status, end="", no_wrap=True, overflow="crop", crop=True)
         self._shown = ""

@@ -204,7 +204,7 @@ def _block(node: SyntaxTreeNode, width: int, depth: int) -> list[Text]:
         case "hr":
             return [Text("─" * min(width, 40), "dim")]
         case "blockquote":
-            return _indented(node, Text("▌ ", "dim"), Text("▌ ", "dim"), width, depth)
+            return _indent(node, Text("▌ ", "dim"), Text("▌ ", "dim"), width, depth)
         case "bullet_list":
             return _list(node, width, depth, None)
         case "ordered_list":
@@ -223,12 +223,12 @@ def _list(node: SyntaxTreeNode, width: int, depth: int, number: int | None) -> l
         if item.map is not None and last is not None and item.map[0] > last:
             items.append(Text())
         mark = "• " if number is None else f"{number + count}. "
-        items += _indented(item, Text(mark, "bold"), Text(" " * len(mark)), width, depth)
+        items += _indent(item, Text(mark, "bold"), Text(" " * len(mark)), width, depth)
         last = _end(item)
     return items
 
 
-def _indented(node: SyntaxTreeNode, first: Text, other: Text, width: int, depth: int) -> list[Text]:
+def _indent(node: SyntaxTreeNode, first: Text, other: Text, width: int, depth: int) -> list[Text]:
     room = width - cell_len(first.plain)
     if room < NARROWEST:
         other, room = Text(), max(1, room)
@@ -244,7 +244,7 @@ def _indented(node: SyntaxTreeNode, first: Text, other: Text, width: int, depth:
 def _code(node: SyntaxTreeNode, width: int) -> list[Text]:
     code = plain(node.content).removesuffix("\n")
     words = plain(node.info).split() if node.type == "fence" else []
-    text = _highlighted(code, words[0]) if words else Text(code, _CODE)
+    text = _highlight(code, words[0]) if words else Text(code, _CODE)
     lines: list[Text] = []
     for line in text.split("\n", allow_blank=True):
         line.expand_tabs(4)
@@ -264,7 +264,7 @@ def _columns(line: str, width: int) -> list[int]:
     return found
 
 
-def _highlighted(code: str, language: str) -> Text:
+def _highlight(code: str, language: str) -> Text:
     if language.lower() not in _LANGUAGES:
         return Text(code, _CODE)
     from rich.syntax import Syntax

@@ -38,37 +38,37 @@ class Writing:
         if self._markdown:
             return self._lines(self._blocks.feed(text), width)
         whole, newline, self._line = (self._line + text).rpartition("\n")
-        return self._styled(wrap(Text(plain(whole)), width)) if newline else []
+        return self._apply_styles(wrap(Text(plain(whole)), width)) if newline else []
 
     def tail(self, width: int) -> list[Text]:
         """The lines that are not final yet."""
         if not self._markdown:
             shown = plain(self._line[-LONGEST_TAIL:])
-            return self._styled(wrap(Text(shown), width)) if shown else []
+            return self._apply_styles(wrap(Text(shown), width)) if shown else []
         if not self._blocks.rest.strip():
             return []
         before = [Text()] if self._apart else []
-        return before + self._styled(to_lines(self._blocks.rest, width))
+        return before + self._apply_styles(to_lines(self._blocks.rest, width))
 
     def finish(self, width: int) -> list[Text]:
         """The text is complete; gives the lines that were left."""
         if not self._markdown:
             rest, self._line = self._line, ""
-            return self._styled(wrap(Text(plain(rest)), width)) if rest.strip() else []
+            return self._apply_styles(wrap(Text(plain(rest)), width)) if rest.strip() else []
         rest, self._blocks.rest = self._blocks.rest, ""
         return self._lines([rest], width) if rest.strip() else []
 
     def _lines(self, blocks: list[str], width: int) -> list[Text]:
         found: list[Text] = []
         for block in blocks:
-            lines = self._styled(to_lines(block, width))
+            lines = self._apply_styles(to_lines(block, width))
             if lines:
                 found += [Text(), *lines] if self._apart else lines
                 self._apart = False
             self._apart = self._apart or ends_apart(block)
         return found
 
-    def _styled(self, lines: list[Text]) -> list[Text]:
+    def _apply_styles(self, lines: list[Text]) -> list[Text]:
         if self._style:
             for line in lines:
                 line.stylize_before(self._style)

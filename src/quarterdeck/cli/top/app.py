@@ -181,7 +181,7 @@ class Top(App[int]):
         self._changed = False
         board = self.board
         names = {shape.session: session_name(shape) for shape in board.sessions.values()}
-        self._sessions.show(board.ordered())
+        self._sessions.show(board.sorted_sessions())
         self._inbox.show(sorted(board.asks.values(), key=lambda view: view.at), names)
         if self._open is not None and (shape := board.sessions.get(self._open)) is not None:
             self._pane.show_head(shape)
@@ -327,7 +327,7 @@ class Top(App[int]):
             await self.board.do(command)
         except QuarterdeckError as error:
             if card.is_mounted:
-                card.refused(str(error))
+                card.show_refusal(str(error))
             else:
                 self.say(str(error))
 
@@ -364,8 +364,8 @@ class _Listener:
         else:
             self._app.live_of(self._session, frame)
 
-    def lost(self, reason: str) -> None:
+    def connection_lost(self, reason: str) -> None:
         """The board shows it."""
 
-    def found(self) -> None:
+    def connection_made(self) -> None:
         """The same."""

@@ -96,21 +96,21 @@ class AskCard(Vertical, can_focus=True):
         """The question has changed."""
         if view != self.view:
             self.view, self._card = view, card_of(view)
-            self.moved()
+            self.note_move()
         self._session_name = name
         self._show()
 
-    def moved(self) -> None:
+    def note_move(self) -> None:
         """Something else appeared or disappeared: what was pressed before does not count."""
         self._take_back()
-        self._hands.moved()
+        self._hands.note_move()
         self._show_keys()
 
-    def refused(self, why: str) -> None:
+    def show_refusal(self, why: str) -> None:
         """The hub did not take the answer."""
         self._sent = False
         self.note = plain(why)
-        self.moved()
+        self.note_move()
 
     def _show(self) -> None:
         waiting = age(time.time() * 1000 - self.view.at)
@@ -177,11 +177,11 @@ class AskCard(Vertical, can_focus=True):
 
     def on_focus(self) -> None:
         """The focus has come here: it takes a moment before keys count."""
-        self.moved()
+        self.note_move()
 
     def on_blur(self) -> None:
         """The focus has gone."""
-        self.moved()
+        self.note_move()
 
     def on_key(self, event: events.Key) -> None:
         """A key that no field took."""
@@ -193,7 +193,7 @@ class AskCard(Vertical, can_focus=True):
         if self._commit is not None:
             event.stop()
             self.note = "Not sent: another key was pressed."
-            self.moved()
+            self.note_move()
             return
         if event.key == "escape" and (self._hands.disarm() or self.note):
             event.stop()
@@ -209,7 +209,7 @@ class AskCard(Vertical, can_focus=True):
             self._press(found[0])
         elif event.is_printable:
             # A person types: the letters that follow are not meant for this question either.
-            self._hands.moved()
+            self._hands.note_move()
             self._show_keys()
 
     def _choose(self, event: events.Key) -> bool:
@@ -250,7 +250,7 @@ class AskCard(Vertical, can_focus=True):
             self._seen_end = bottom <= parent.scroll_offset.y + parent.size.height + 1
         return self._seen_end
 
-    def scrolled(self) -> None:
+    def note_scroll(self) -> None:
         """The view has moved: it may show the end of the question now."""
         if self.has_focus:
             self._end_was_seen()

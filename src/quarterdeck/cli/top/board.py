@@ -42,7 +42,7 @@ class Board:
         self.problem = "connecting"
         """Why the hub is not there; empty if it is."""
 
-    def ordered(self) -> list[SessionShape]:
+    def sorted_sessions(self) -> list[SessionShape]:
         """The sessions in the order of the list: those that wait for a person first."""
         return sorted(
             self.sessions.values(), key=lambda each: (not each.asks, each.created), reverse=False

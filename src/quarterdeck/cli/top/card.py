@@ -19,7 +19,7 @@ from quarterdeck.cli.terminal.permission_text import in_words
 from quarterdeck.cli.terminal.text import marked_lines
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -84,7 +84,7 @@ def card_of(view: AskView) -> Card:
         case PlanAsk():
             plan = msgspec.structs.replace(ask.plan, plan=view.opened.plan or ask.plan.plan)
             return _make(
-                view, "Plan", _unframed(plan_card(plan)[1:]), _plan_choices(view.opened.plan)
+                view, "Plan", _without_frame(plan_card(plan)[1:]), _plan_choices(view.opened.plan)
             )
         case QuestionsAsk():
             return _make(
@@ -104,7 +104,7 @@ def _make(
     questions: tuple[Question, ...] = (),
 ) -> Card:
     opened = view.opened
-    reasons = worded(opened).reasons
+    reasons = with_texts(opened).reasons
     more = [Text(f"why you are asked: {one_line(reason, 300)}", "dim") for reason in reasons]
     if opened.wait is not None:
         then = one_line(opened.then, 40)
@@ -120,7 +120,7 @@ def _make(
     )
 
 
-def _unframed(lines: list[Text]) -> list[Text]:
+def _without_frame(lines: list[Text]) -> list[Text]:
     """Lines of a card of `keyboard`, without its frame."""
     return [line[2:] for line in lines]
 
@@ -130,7 +130,7 @@ def _unframed(lines: list[Text]) -> list[Text]:
 
 def _tool(view: AskView, ask: ToolAsk) -> Card:
     title, *framed = tool_card(ask, MOST_LINES)
-    lines = _unframed(framed)
+    lines = _without_frame(framed)
     whole = len(lines) < MOST_LINES
     if not whole:
         lines.append(
@@ -153,7 +153,7 @@ def _allow_choices(view: AskView, ask: ToolAsk) -> list[Choice]:
                 Choice(
                     key=key,
                     label=f"allow {shown} {where}",
-                    make=_granting(scope, rules),
+                    make=_grant_answer(scope, rules),
                     lasting=True,
                     allows=True,
                 )
@@ -164,7 +164,7 @@ def _allow_choices(view: AskView, ask: ToolAsk) -> list[Choice]:
             Choice(
                 key=str(number + 1),
                 label=f"allow once, and {text}",
-                make=_taking(number),
+                make=_option_answer(number),
                 lasting=True,
                 allows=True,
             )
@@ -172,11 +172,11 @@ def _allow_choices(view: AskView, ask: ToolAsk) -> list[Choice]:
     return choices
 
 
-def _granting(scope: Scope, rules: tuple[str, ...]) -> MakeAnswer:
+def _grant_answer(scope: Scope, rules: tuple[str, ...]) -> MakeAnswer:
     return lambda _: AllowAnswer(scope=scope, rules=rules)
 
 
-def _taking(number: int) -> MakeAnswer:
+def _option_answer(number: int) -> MakeAnswer:
     return lambda _: AllowAnswer(updates=(number,))
 
 
@@ -211,7 +211,7 @@ def _plan_choices(text: str | None) -> list[Choice]:
     # A new conversation needs the text of the plan, which some versions do not send.
     found = [
         Choice(
-            key=key, label=label, make=_planning(choice), lasting=choice != "manual", allows=True
+            key=key, label=label, make=_plan_answer(choice), lasting=choice != "manual", allows=True
         )
         for key, choice, label in _PLANS
         if text or choice != "fresh"
@@ -232,7 +232,7 @@ def _plan_choices(text: str | None) -> list[Choice]:
     return [*found, revise, reject]
 
 
-def _planning(choice: Literal["manual", "auto", "fresh"]) -> MakeAnswer:
+def _plan_answer(choice: Literal["manual", "auto", "fresh"]) -> MakeAnswer:
     return lambda _: PlanAnswer(choice=choice)
 
 
@@ -246,7 +246,7 @@ def _form(view: AskView, request: Elicitation) -> Card:
     accept = Choice(
         key="y",
         label="accept …",
-        make=_accepting,
+        make=_accept_answer,
         field="The form's values, as JSON",
         allows=True,
     )
@@ -256,7 +256,7 @@ def _form(view: AskView, request: Elicitation) -> Card:
     return _make(view, f"Form of the MCP server {server}", lines, [accept, decline, cancel])
 
 
-def _accepting(text: str) -> Answer:
+def _accept_answer(text: str) -> Answer:
     try:
         members = msgspec.json.decode(text.strip() or "{}", type=dict[str, Raw])
     except (msgspec.DecodeError, UnicodeError) as error:

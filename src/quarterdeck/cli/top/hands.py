@@ -43,7 +43,7 @@ class Hands:
         """Whether a key would count now."""
         return self._clock() - self._quiet_since >= self._settle
 
-    def moved(self) -> None:
+    def note_move(self) -> None:
         """Something has moved: the focus, the question, or what is above it."""
         self._quiet_since = self._clock()
         self.armed = None

@@ -53,11 +53,11 @@ def session_row(shape: SessionShape) -> Text:
     """A session in two lines of the list."""
     mark, style = STATE_MARKS.get(shape.state, ("?", ""))
     return Text.assemble(
-        (f"{mark} ", style), (session_name(shape), "bold"), "\n", (f"  {doing(shape)}", "dim")
+        (f"{mark} ", style), (session_name(shape), "bold"), "\n", (f"  {activity(shape)}", "dim")
     )
 
 
-def doing(shape: SessionShape) -> str:
+def activity(shape: SessionShape) -> str:
     """What a session does right now, and what it has used."""
     now = time.time() * 1000
     parts = [session_state(shape)]
@@ -142,7 +142,7 @@ class Inbox(VerticalScroll, can_focus=False):
                 view = wanted[ask]
                 card.update_view(view, names.get(view.session, ""))
                 if gone:
-                    card.moved()
+                    card.note_move()
         self.query_one("#nothing").display = not wanted
         if focused is not None and any(card.holds_focus for card in gone):
             rest = [card for card in self.cards if card not in gone]
@@ -153,7 +153,7 @@ class Inbox(VerticalScroll, can_focus=False):
         """The view has moved."""
         super().watch_scroll_y(old, new)
         for card in self.cards:
-            card.scrolled()
+            card.note_scroll()
 
 
 class _Tail(Footer):
@@ -229,7 +229,7 @@ class SessionPane(Vertical):
         head = Text.assemble(
             (f"{mark} ", style),
             (session_name(shape), "bold"),
-            f"  {doing(shape)}",
+            f"  {activity(shape)}",
             ("  F2 answers" if shape.asks else "", "bold yellow"),
             "\n",
         )

@@ -64,25 +64,35 @@ class Agent:
         self._tasks = tasks
         self._open: dict[str, OpenSession] = {}
         self._methods: dict[str, Method] = {
-            AGENT_METHODS["initialize"]: partial(_checked, schema.InitializeRequest, self._begin),
-            AGENT_METHODS["session_new"]: partial(_checked, schema.NewSessionRequest, self._new),
+            AGENT_METHODS["initialize"]: partial(
+                _call_checked, schema.InitializeRequest, self._begin
+            ),
+            AGENT_METHODS["session_new"]: partial(
+                _call_checked, schema.NewSessionRequest, self._new
+            ),
             AGENT_METHODS["session_list"]: partial(
-                _checked, schema.ListSessionsRequest, self._list
+                _call_checked, schema.ListSessionsRequest, self._list
             ),
-            AGENT_METHODS["session_load"]: partial(_checked, schema.LoadSessionRequest, self._load),
+            AGENT_METHODS["session_load"]: partial(
+                _call_checked, schema.LoadSessionRequest, self._load
+            ),
             AGENT_METHODS["session_resume"]: partial(
-                _checked, schema.ResumeSessionRequest, self._resume
+                _call_checked, schema.ResumeSessionRequest, self._resume
             ),
-            AGENT_METHODS["session_fork"]: partial(_checked, schema.ForkSessionRequest, self._fork),
+            AGENT_METHODS["session_fork"]: partial(
+                _call_checked, schema.ForkSessionRequest, self._fork
+            ),
             AGENT_METHODS["session_close"]: partial(
-                _checked, schema.CloseSessionRequest, self._close
+                _call_checked, schema.CloseSessionRequest, self._close
             ),
-            AGENT_METHODS["session_prompt"]: partial(_checked, schema.PromptRequest, self._prompt),
+            AGENT_METHODS["session_prompt"]: partial(
+                _call_checked, schema.PromptRequest, self._prompt
+            ),
             AGENT_METHODS["session_set_mode"]: partial(
-                _checked, schema.SetSessionModeRequest, self._set_mode
+                _call_checked, schema.SetSessionModeRequest, self._set_mode
             ),
             AGENT_METHODS["session_set_config_option"]: partial(
-                _checked, schema.SetSessionConfigOptionSelectRequest, self._set_option
+                _call_checked, schema.SetSessionConfigOptionSelectRequest, self._set_option
             ),
         }
 
@@ -136,7 +146,7 @@ class Agent:
 
     async def _begin(self, request: schema.InitializeRequest) -> Reply:
         self.forms = settings.has_forms(request.client_capabilities)
-        return Reply(result=_json(settings.initialized(__version__)))
+        return Reply(result=_json(settings.initialize_response(__version__)))
 
     async def _new(self, request: schema.NewSessionRequest) -> Reply:
         self._check_room()
@@ -145,7 +155,7 @@ class Agent:
         )
         client = await self._hubs.client()
         made = await client.create(spec, session=new_id())
-        opened = await self._opened(await _started(made), after=0)
+        opened = await self._open_session(await _wait_for_start(made), after=0)
         return self._reply(opened, schema.NewSessionResponse(session_id=made.id))
 
     async def _list(self, request: schema.ListSessionsRequest) -> Reply:
@@ -163,7 +173,7 @@ class Agent:
     async def _load(self, request: schema.LoadSessionRequest) -> Reply:
         self._check_room()
         session = (await self._hubs.client()).session(request.session_id)
-        opened = await self._opened(await session.read())
+        opened = await self._open_session(await session.read())
         await opened.replay()
         return self._reply(opened, schema.LoadSessionResponse())
 
@@ -173,14 +183,14 @@ class Agent:
         shape = await session.read()
         if shape.run is None:
             await session.resume()
-            shape = await _started(session)
-        return self._reply(await self._opened(shape), schema.ResumeSessionResponse())
+            shape = await _wait_for_start(session)
+        return self._reply(await self._open_session(shape), schema.ResumeSessionResponse())
 
     async def _fork(self, request: schema.ForkSessionRequest) -> Reply:
         self._check_room()
         client = await self._hubs.client()
         made = await client.session(request.session_id).fork()
-        opened = await self._opened(await _started(made))
+        opened = await self._open_session(await _wait_for_start(made))
         return self._reply(opened, schema.ForkSessionResponse(session_id=made.id))
 
     async def _close(self, request: schema.CloseSessionRequest) -> Reply:
@@ -208,7 +218,7 @@ class Agent:
         request = settings.control_for(found.known, option, value)
         session = (await self._hubs.client()).session(id_)
         await session.control(request)
-        found.known.shape = settings.switched(await session.read(), option, value)
+        found.known.shape = settings.with_switch(await session.read(), option, value)
         return found
 
     def _find(self, id_: str) -> OpenSession:
@@ -222,7 +232,7 @@ class Agent:
         if len(self._open) >= MOST_OPEN:
             raise RpcError(rpc.INTERNAL_ERROR, f"{MOST_OPEN} sessions are open: close one first")
 
-    async def _opened(self, shape: SessionShape, *, after: int | None = None) -> OpenSession:
+    async def _open_session(self, shape: SessionShape, *, after: int | None = None) -> OpenSession:
         known = Known(shape, await self._hubs.me())
         return OpenSession(self, self._hubs, known, shape.head if after is None else after)
 
@@ -240,14 +250,14 @@ class Agent:
         if (before := self._open.pop(opened.id, None)) is not None:
             before.close()
         self._open[opened.id] = opened
-        return Reply(result=_json(response), after=partial(opened.run, self._ended))
+        return Reply(result=_json(response), after=partial(opened.run, self._forget_session))
 
-    def _ended(self, session: OpenSession) -> None:
+    def _forget_session(self, session: OpenSession) -> None:
         if self._open.get(session.id) is session:
             del self._open[session.id]
 
 
-async def _checked(
+async def _call_checked(
     model: type[M], method: Callable[[M], Awaitable[Reply]], params: object
 ) -> Reply:
     """Call a method with its parameters. Raises `RpcError` for what does not fit."""
@@ -262,7 +272,7 @@ async def _checked(
     return await method(given)
 
 
-async def _started(session: SessionClient) -> SessionShape:
+async def _wait_for_start(session: SessionClient) -> SessionShape:
     """The session when its agent is there. Raises `RpcError` if it ended at once."""
     async with session:
         with anyio.move_on_after(START_SECONDS):

@@ -180,30 +180,30 @@ class Connection:
             return
         method = message.get("method")
         if method is None:
-            self._answered(id_, message)
+            self._settle_request(id_, message)
         elif not isinstance(method, str):
             await self._refuse(id_, INVALID_REQUEST, "a method is a string")
         elif "id" in message:
             await self._begin(id_, method, message.get("params"), handler, tasks)
         elif method == CANCEL:
-            self._cancelled(message.get("params"))
+            self._cancel_request(message.get("params"))
         else:
-            await self._notified(method, message.get("params"), handler)
+            await self._handle_notification(method, message.get("params"), handler)
 
-    def _answered(self, id_: Id, message: dict[str, object]) -> None:
+    def _settle_request(self, id_: Id, message: dict[str, object]) -> None:
         waiting = self._waiting.get(id_) if isinstance(id_, int) else None
         if waiting is None:
             return  # late, or to nothing that was asked
         error = message.get("error")
         waiting.end(None if error is None else _error_in(error), message.get("result"))
 
-    def _cancelled(self, params: object) -> None:
+    def _cancel_request(self, params: object) -> None:
         id_ = params.get("requestId") if isinstance(params, dict) else None
         scope = self._running.get(id_) if isinstance(id_, int | str) else None
         if scope is not None:
             scope.cancel()
 
-    async def _notified(self, method: str, params: object, handler: Handler) -> None:
+    async def _handle_notification(self, method: str, params: object, handler: Handler) -> None:
         """In the order of the lines: a notification never waits for anything."""
         try:
             await handler.notification(method, params)

@@ -117,14 +117,14 @@ class OpenSession:
         async with background_tasks() as tasks:
             self._tasks = tasks
             tasks.start_soon(self._notify_all)
-            await self._notify(self._translator.opening())
+            await self._notify(self._translator.first_updates())
             while True:
                 try:
                     for card in await (await self._hubs.client()).asks(self.id):
-                        self._opened(card.opened)
+                        self._open_ask(card.opened)
                     await self._feed.run()
                 except LinkError as error:  # before it was connected for the first time
-                    self.lost(str(error))
+                    self.connection_lost(str(error))
                     await anyio.sleep(RETRY_SECONDS)
                 except QuarterdeckError as error:
                     await self._notify([notice(f"the session cannot be followed: {error}", "gone")])
@@ -144,13 +144,13 @@ class OpenSession:
         """Text is being generated."""
         self._backlog.live(frame)
 
-    def lost(self, reason: str) -> None:
+    def connection_lost(self, reason: str) -> None:
         """The hub is away."""
         if not self._away:
             self._away = True
             self._backlog.note(f"the hub is away, and is waited for: {reason}")
 
-    def found(self) -> None:
+    def connection_made(self) -> None:
         """It is there."""
         if self._away:
             self._away = False
@@ -164,7 +164,7 @@ class OpenSession:
                 case None:
                     await self._read_missed()
                 case EventShape() as shape:
-                    await self._happened(shape)
+                    await self._handle_event(shape)
                 case Live() as frame:
                     for message in self._translator.begun_by(frame):
                         await self._read_before(message)
@@ -184,7 +184,7 @@ class OpenSession:
                 page = await (await self._hubs.client()).call(calls.events(self.id, cursor))
                 for shape in page.events:
                     self._backlog.delivered = shape.seq
-                    await self._happened(shape)
+                    await self._handle_event(shape)
                 cursor = page.next
         except QuarterdeckError:
             self._backlog.missed = True
@@ -204,7 +204,7 @@ class OpenSession:
                     if is_of(message, shape.event):
                         return
                     self._backlog.delivered = shape.seq
-                    await self._happened(shape)
+                    await self._handle_event(shape)
                 cursor = page.next
         except QuarterdeckError:
             return  # the stream will have them
@@ -215,15 +215,15 @@ class OpenSession:
                 self._scope.cancel()
                 return
 
-    async def _happened(self, shape: EventShape) -> None:
+    async def _handle_event(self, shape: EventShape) -> None:
         await self._notify(self._translator.event(shape))
         match shape.event:
             case ev.OffersChanged() as event:
                 await self._notify(self._translator.offers_in(event))
             case ev.AskOpened() as event:
-                self._opened(event)
+                self._open_ask(event)
             case ev.AskAnswered() | ev.AskWithdrawn() as event:
-                await self._settled(event)
+                await self._settle_ask(event)
             case ev.PromptSent(prompt=id_) if id_ in self._prompts:
                 self._prompts[id_].begun = True
             case ev.PromptCancelled(prompt=id_) if id_ in self._prompts:
@@ -247,7 +247,7 @@ class OpenSession:
             if ask.opened.run == run:
                 coded = CodedText(code=TextCode.RUN_ENDED)
                 gone = ev.AskWithdrawn(ask=ask.opened.ask, reason="", coded=coded)
-                await self._settled(gone)
+                await self._settle_ask(gone)
 
     # --- prompts ---------------------------------------------------------------------------------
 
@@ -310,12 +310,12 @@ class OpenSession:
 
     # --- questions -------------------------------------------------------------------------------
 
-    def _opened(self, opened: ev.AskOpened) -> None:
+    def _open_ask(self, opened: ev.AskOpened) -> None:
         if opened.ask not in self._asks and self._tasks is not None:
             ask = self._asks[opened.ask] = _Ask(opened)
             self._tasks.start_soon(self._ask, ask)
 
-    async def _settled(self, event: ev.AskAnswered | ev.AskWithdrawn) -> None:
+    async def _settle_ask(self, event: ev.AskAnswered | ev.AskWithdrawn) -> None:
         """A question is closed, by this editor or elsewhere."""
         ask = self._asks.pop(event.ask, None)
         if ask is None:

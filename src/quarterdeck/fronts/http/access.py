@@ -80,9 +80,9 @@ class Access:
             raise _too_often(seconds)
         found = self._tokens.redeem_pairing(code, label)
         if found is None:
-            self._failed_pairings.failed(label)
+            self._failed_pairings.note_failure(label)
             raise Refused("bad_code", "make a new code with: quarterdeck telegram pair")
-        self._failed_pairings.succeeded(label)
+        self._failed_pairings.note_success(label)
         return found
 
     def cancel_pairing(self, code: str) -> None:
@@ -155,17 +155,17 @@ class Access:
         if person is not None:
             return person  # also while others fail from the same address: it is no guess
         self._refuse_often(self._failed_tokens, visit.address)
-        self._failed_tokens.failed(visit.address)
+        self._failed_tokens.note_failure(visit.address)
         raise Refused("unauthorized", "the token or login is not valid", headers=_CHALLENGE)
 
-    def shared(self, scope: Scope, visit: Visit) -> Grant:
+    def share_grant(self, scope: Scope, visit: Visit) -> Grant:
         """The link that a request brings as its bearer token. Raises `Refused`."""
         scheme, _, token = (header_of(scope, b"authorization") or "").partition(" ")
         found = self._tokens.share(token.strip()) if scheme.lower() == "bearer" else None
         if found is not None:
             return found
         self._refuse_often(self._failed_tokens, visit.address)
-        self._failed_tokens.failed(visit.address)
+        self._failed_tokens.note_failure(visit.address)
         raise Refused("unauthorized", "the link has expired or was revoked", headers=_CHALLENGE)
 
     def browsers(self, scope: Scope) -> list[Person]:
@@ -204,9 +204,9 @@ class Access:
         if found is None:
             # A right code is no guess: others who fail from the same address keep nobody out.
             self._refuse_often(self._failed_codes, visit.address)
-            self._failed_codes.failed(visit.address)
+            self._failed_codes.note_failure(visit.address)
             raise Refused("bad_code", "Ask for a new link with: quarterdeck token --login")
-        self._failed_codes.succeeded(visit.address)
+        self._failed_codes.note_success(visit.address)
         return found
 
     def set_cookie(self, login: Login | None, visit: Visit) -> str:

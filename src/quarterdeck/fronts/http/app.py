@@ -63,7 +63,7 @@ from quarterdeck.fronts.http.routes import (
     reviews as reviews_routes,
 )
 from quarterdeck.fronts.http.routes.audit_notes import Noting
-from quarterdeck.fronts.http.routes.handlers import reading
+from quarterdeck.fronts.http.routes.handlers import require_read
 from quarterdeck.fronts.http.routes.loops import LoopService
 from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.routes.schedules import Scheduling
@@ -75,7 +75,7 @@ from quarterdeck.hub.api import (
     HubApi,
     ReviewService,
     WorktreeService,
-    acting,
+    act_as,
 )
 from quarterdeck.protocol.problems import Problem, of_status
 from quarterdeck.protocol.shapes import HubAlarm
@@ -206,7 +206,7 @@ class _Switch:
         elif self._is_api(scope):
             scope[SERVICES] = self._services
             person = scope.get("user")
-            with nullcontext() if person is None else acting(person.role, person.name):
+            with nullcontext() if person is None else act_as(person.role, person.name):
                 await self._api(scope, receive, send)
         else:
             await self._pages(scope, send)
@@ -266,7 +266,7 @@ def _make_api(
             *people.HANDLERS,
             *devices.HANDLERS,
         ],
-        guards=[reading],
+        guards=[require_read],
     )
     return _Api(
         route_handlers=[api, *hub_routes.OPEN_HANDLERS, *shared.HANDLERS],

@@ -46,13 +46,13 @@ class Packer:
             self._busy -= 1
 
 
-def compressing(scope: Scope, send: Send, packer: Packer) -> Send:
+def compress_send(scope: Scope, send: Send, packer: Packer) -> Send:
     """A `send` that compresses the answer to this request, if that is wanted and worth it."""
     if scope["method"] != "GET" or not _accepts(header_of(scope, b"accept-encoding") or ""):
         return send
     start: Message | None = None
 
-    async def sent(message: Message) -> None:
+    async def send_compressed(message: Message) -> None:
         nonlocal start
         if message["type"] == "http.response.start":
             start = message
@@ -71,7 +71,7 @@ def compressing(scope: Scope, send: Send, packer: Packer) -> Send:
         await send(begun)
         await send(message)
 
-    return sent
+    return send_compressed
 
 
 def _accepts(value: str) -> bool:

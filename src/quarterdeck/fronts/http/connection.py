@@ -66,7 +66,7 @@ _decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
 _large_decoder: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
 
 
-def _decoded(body: str | bytes, large: bool) -> ClientFrame:
+def _decode_frame(body: str | bytes, large: bool) -> ClientFrame:
     # A raw command is passed on without another check of its encoding.
     text = body if isinstance(body, str) else body.decode()
     return _large_decoder.decode(text) if large else _decoder.decode(text)
@@ -113,7 +113,7 @@ class Shared(Protocol):
     def views(self) -> ViewCache:
         """Views that several connections send."""
 
-    def speaking(self) -> set[str]:
+    def live_sessions(self) -> set[str]:
         """The sessions of which there may be live text."""
 
 
@@ -235,7 +235,7 @@ class Connection:
             raise UsageError(f"frame: more than {self._frame_bytes} bytes")
         large = len(body) > self._pace.small_frame_bytes
         try:
-            frame = await off_loop(len(body), _decoded, body, large)
+            frame = await off_loop(len(body), _decode_frame, body, large)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"frame: {error}") from error
         if len(body) > self._frame_bytes and not isinstance(frame, Order):
@@ -271,7 +271,7 @@ class Connection:
         self._wants_pictures, self._takes_packed = frame.pictures, frame.packed
         self._wants_personal = frame.personal
         if frame.live:
-            self._live.begin(heads.keys() | (self._shared.speaking() if frame.all else set()))
+            self._live.begin(heads.keys() | (self._shared.live_sessions() if frame.all else set()))
         if frame.views:
             self._views.begin(heads)
 
@@ -368,7 +368,7 @@ class Connection:
     async def _write_events(self, batch: Events) -> None:
         for part in batches(batch):
             made = await self._shared.frames.frame(part, pictures=self._wants_pictures)
-            packed = await self._shared.frames.packed(made) if self._takes_packed else None
+            packed = await self._shared.frames.compress(made) if self._takes_packed else None
             async with self._turn:
                 # Live text that came before these events is not to follow them.
                 await self._write_live()

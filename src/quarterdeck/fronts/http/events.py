@@ -48,7 +48,7 @@ async def page(
 
     Without `pictures`, each is a path where its data was.
     """
-    made = await _written(events, pictures=pictures)
+    made = await _encode_events(events, pictures=pictures)
     head, tail = msgspec.json.encode(epoch), msgspec.json.encode(following)
     size = sum(map(len, made))
     data = await off_loop(size, lambda: _PAGE % (head, b",".join(made), tail))
@@ -58,7 +58,7 @@ async def page(
 
 async def latest(epoch: str, session: bytes, events: Sequence[Stored]) -> bytes:
     """A session in JSON with its last events: what `LatestEvents` describes."""
-    made = await _written(events, pictures=False)
+    made = await _encode_events(events, pictures=False)
     head = msgspec.json.encode(epoch)
     size = sum(map(len, made))
     data = await off_loop(size, lambda: _LATEST % (head, session, b",".join(made)))
@@ -66,7 +66,7 @@ async def latest(epoch: str, session: bytes, events: Sequence[Stored]) -> bytes:
     return data
 
 
-async def _written(events: Sequence[Stored], *, pictures: bool) -> list[bytes]:
+async def _encode_events(events: Sequence[Stored], *, pictures: bool) -> list[bytes]:
     write = _envelopes if pictures else _lean_envelopes
     made: list[bytes] = []
     for start in range(0, len(events), AT_ONCE):
@@ -145,7 +145,7 @@ class Frames:
             self._made[key] = made
         return made
 
-    async def packed(self, frame: EventFrame) -> bytes | None:
+    async def compress(self, frame: EventFrame) -> bytes | None:
         """The frame compressed; None if it is small, or enough others are being compressed."""
         if frame.packed is None and len(frame.text) >= WORTH_PACKING:
             data = await off_loop(len(frame.text), frame.text.encode)

@@ -24,7 +24,7 @@ from quarterdeck.fronts.http.asgi import (
     refuse_upgrade,
     respond,
 )
-from quarterdeck.fronts.http.compression import Packer, compressing
+from quarterdeck.fronts.http.compression import Packer, compress_send
 from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.page_policy import POLICY
@@ -99,7 +99,7 @@ class Gate:
             await self._inner(scope, receive, send)
             return
         visit: Visit | None = None
-        send = self._requests.watched(scope, send)
+        send = self._requests.count_answer(scope, send)
         try:
             visit = self._access.places.visit(scope)
             app = self._admit(scope, visit)
@@ -128,7 +128,7 @@ class Gate:
             begun = False
             answering: Callable[[], None] = _nothing
 
-            async def noted(message: Message) -> None:
+            async def send_and_note(message: Message) -> None:
                 nonlocal begun
                 if not begun:
                     begun = True
@@ -136,14 +136,14 @@ class Gate:
                 await send(message)
 
             try:
-                with self._under_way.counted(client):
+                with self._under_way.count(client):
                     if scope["type"] == "websocket":
-                        await app(scope, receive, noted)
+                        await app(scope, receive, send_and_note)
                         return
                     reads = scope["method"] in {"GET", "HEAD"}
                     async with self._under_way.turn(client, reads=reads) as answering:
                         with self._under_way.body(client, receive) as bounded:
-                            await app(scope, bounded, noted)
+                            await app(scope, bounded, send_and_note)
             except Refused as refused:
                 if begun:
                     raise
@@ -206,7 +206,7 @@ class Gate:
         if path.startswith(SHARED_PATHS) and scope["type"] == "http":
             self._admit_link(scope, visit)
         if path == "/metrics" and scope["type"] == "http":
-            return self._measured(scope, visit)
+            return self._measure(scope, visit)
         if scope["type"] == "websocket":
             if path == "/api/stream":
                 if scope["user"].may(Right.STEER):
@@ -217,12 +217,12 @@ class Gate:
 
     def _admit_link(self, scope: Scope, visit: Visit) -> None:
         """A link to one session: what it may read is in the grant, and nothing else."""
-        grant = self._access.shared(scope, visit)
+        grant = self._access.share_grant(scope, visit)
         person = Person(name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires)
         scope["user"], scope["auth"] = person, None
         scope["quarterdeck.person"], scope["quarterdeck.link"] = person, grant
 
-    def _measured(self, scope: Scope, visit: Visit) -> ASGIApp:
+    def _measure(self, scope: Scope, visit: Visit) -> ASGIApp:
         person = self._access.authenticate(scope, visit)
         if not person.may(Right.READ):
             person.need(Right.MEASURE)
@@ -251,7 +251,7 @@ async def _pass(
     private = path_of(scope).startswith(("/api/", SHARED_PATHS)) or path_of(scope) == "/metrics"
     socket = begun = scope["type"] == "websocket"
 
-    async def hardened(message: Message) -> None:
+    async def send_hardened(message: Message) -> None:
         nonlocal begun
         if message["type"] == "http.response.start":
             begun = True
@@ -261,7 +261,7 @@ async def _pass(
     answering = send
     if not socket:
         api = path_of(scope).startswith("/api/")
-        answering = compressing(scope, hardened, packer) if api else hardened
+        answering = compress_send(scope, send_hardened, packer) if api else send_hardened
     try:
         await app(scope, receive, answering)
     except asyncio.CancelledError:

@@ -47,7 +47,9 @@ def decode_body(data: bytes, kind: type[_T], large_member: str | None = None) ->
     """A body as a struct. Raises `Refused` for one that is too large, and errors of `msgspec`."""
     if len(data) <= SMALL_BODY or large_member is None:
         return msgspec.json.decode(data, type=kind)
-    members, large = _set_aside(msgspec.json.decode(data, type=_undecoded(kind)), large_member)
+    members, large = _set_aside(
+        msgspec.json.decode(data, type=_undecoded_struct(kind)), large_member
+    )
     made = msgspec.json.decode(msgspec.json.encode(members), type=kind)
     return msgspec.structs.replace(made, **large)
 
@@ -76,7 +78,7 @@ def _set_aside(found: Struct, name: str | None) -> tuple[dict[str, Raw], dict[st
 
 
 @cache
-def _undecoded(kind: type[Struct]) -> type[Struct]:
+def _undecoded_struct(kind: type[Struct]) -> type[Struct]:
     """The struct with the same members, none of them decoded."""
     config = kind.__struct_config__
     return msgspec.defstruct(
@@ -90,5 +92,7 @@ def _undecoded(kind: type[Struct]) -> type[Struct]:
 
 
 _commands: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
-_KINDS: dict[type[Struct], type[Struct]] = {_undecoded(kind): kind for kind in get_args(AnyCommand)}
+_KINDS: dict[type[Struct], type[Struct]] = {
+    _undecoded_struct(kind): kind for kind in get_args(AnyCommand)
+}
 _undecoded_commands: msgspec.json.Decoder[Struct] = msgspec.json.Decoder(reduce(or_, _KINDS))

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Collection
 
 from quarterdeck.protocol.stream_frames import Live
-from quarterdeck.protocol.views import Deltas, merged
+from quarterdeck.protocol.views import Deltas, merge_deltas
 
 MOST_CHARACTERS = 64 * 1024
 """What waits for one client: some seconds of several agents that write."""
@@ -52,4 +52,4 @@ class LiveText:
         pieces, self._pieces, self._size = self._pieces, [], 0
         self._wholes.clear()
         frames = [Live(deltas=wholes, whole=True)] if wholes else []
-        return [*frames, Live(deltas=tuple(merged(pieces)))] if pieces else frames
+        return [*frames, Live(deltas=tuple(merge_deltas(pieces)))] if pieces else frames

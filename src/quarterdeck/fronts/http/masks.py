@@ -86,7 +86,7 @@ def _masked_raw(json: Raw) -> Raw:
         found: object = msgspec.json.decode(json)
     except (msgspec.DecodeError, RecursionError):
         found = None  # not what it should be: nothing of it is shown
-    masked = _masked(found) if isinstance(found, dict) else MASK
+    masked = _mask_value(found) if isinstance(found, dict) else MASK
     return Raw(msgspec.json.encode(masked))
 
 
@@ -97,13 +97,13 @@ def _masked_text(settings: str) -> str:
     return bytes(_masked_raw(Raw(settings.encode()))).decode()
 
 
-def _masked(value: object) -> object:
+def _mask_value(value: object) -> object:
     """A JSON value with the secrets in it masked, however deep."""
     match value:
         case dict():
             return {key: _masked_member(str(key), each) for key, each in value.items()}
         case list():
-            return [_masked(each) for each in value]
+            return [_mask_value(each) for each in value]
         case _:
             return value
 
@@ -121,7 +121,7 @@ def _masked_member(name: str, value: object) -> object:
         case "settings", str():
             return _masked_text(value)
         case _:
-            return _masked(value)
+            return _mask_value(value)
 
 
 def _is_plain(argument: object) -> bool:

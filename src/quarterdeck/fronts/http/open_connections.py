@@ -48,7 +48,7 @@ class OpenConnections:
         return grant in self._valid()
 
     @contextlib.contextmanager
-    def watching(self, grant: str, revoked: Callable[[], None]) -> Iterator[None]:
+    def watch(self, grant: str, revoked: Callable[[], None]) -> Iterator[None]:
         """Call `revoked` in this event loop, once, if the grant ends while the block runs."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
@@ -106,7 +106,7 @@ async def serve_request(
     begun = ended = events = gone = False
     serving = anyio.CancelScope()
 
-    def revoked() -> None:
+    def on_revoked() -> None:
         nonlocal gone
         gone = True
         if begun:
@@ -131,7 +131,7 @@ async def serve_request(
                 await anyio.lowlevel.checkpoint()
         await send(message)
 
-    with serving, connections.watching(grant, revoked):
+    with serving, connections.watch(grant, on_revoked):
         await app(scope, checked_receive, checked_send)
     if events and not ended:
         # A normal end: the client reconnects and is refused. An answer that is no such stream must
@@ -159,7 +159,7 @@ async def serve_socket(
     async with anyio.create_task_group() as tasks:
         serving = anyio.CancelScope()
 
-        def revoked() -> None:
+        def on_revoked() -> None:
             nonlocal gone
             if not gone:
                 gone = True
@@ -177,11 +177,11 @@ async def serve_socket(
 
         async def checked_send(message: Message) -> None:
             if strict and not gone and not connections.is_valid(grant):
-                revoked()
+                on_revoked()
             if not gone:
                 await send(message)
 
-        with serving, connections.watching(grant, revoked):
+        with serving, connections.watch(grant, on_revoked):
             await app(scope, checked_receive, checked_send)
 
 

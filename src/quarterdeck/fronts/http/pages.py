@@ -128,7 +128,7 @@ class Pages:
             await _problem(send, "method_not_allowed", "only GET is allowed", allow)
         else:
             if page.is_text and "gzip" in (header_of(scope, b"accept-encoding") or ""):
-                page = _packed(page)
+                page = _compress_page(page)
             if header_of(scope, b"if-none-match") == page.etag:
                 await respond(send, 304, b"", page.content_type, page.headers)
             else:
@@ -174,7 +174,7 @@ def _page(body: bytes, kind: str, cache: bytes = _CHECK) -> Page:
 
 
 @lru_cache(maxsize=256)
-def _packed(page: Page) -> Page:
+def _compress_page(page: Page) -> Page:
     """The same in a third of its size. It is made when it is first asked for, and kept."""
     return replace(
         page, body=gzip.compress(page.body, mtime=0), etag=f'{page.etag[:-1]}-gzip"', packed=True

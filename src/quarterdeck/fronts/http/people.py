@@ -113,7 +113,7 @@ class PeopleStore:
 
     def preferences(self, person: Person, after: int = 0) -> PreferencePage:
         """The preferences that changed after a version."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             return _page(db, _key(person), after)
 
     @again
@@ -127,11 +127,11 @@ class PeopleStore:
         for each in changes:
             _check(each)
         owner = _key(person)
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             for each in changes:
                 self._merge(db, owner, each)
             for kind in {each.kind for each in changes}:
-                _bound(db, owner, kind)
+                _enforce_limits(db, owner, kind)
             return _page(db, owner, after)
 
     def _merge(self, db: sqlite3.Connection, owner: str, new: PreferenceChange) -> None:
@@ -164,7 +164,7 @@ class PeopleStore:
 
     def library(self, person: Person) -> Library:
         """The person's own entries, and the shared ones."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             rows = db.execute(
                 "SELECT kind, id, person, by, shared, body, updated, version FROM library"
                 " WHERE person = ? OR shared ORDER BY id",
@@ -186,7 +186,7 @@ class PeopleStore:
         Raises `Forbidden` for an entry of another person, and `Conflict` when it was changed
         meanwhile or there are too many.
         """
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             row = _row(db, kind, id_)
             body = msgspec.json.encode(msgspec.structs.replace(new, version=0)).decode()
             if row is None:
@@ -223,7 +223,7 @@ class PeopleStore:
     @again
     def remove(self, person: Person, kind: Entry, id_: str) -> None:
         """Delete an entry. Raises `NotFound` and `Forbidden`."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             row = _row(db, kind, id_)
             if row is None:
                 raise NotFound(kind, id_)
@@ -231,7 +231,7 @@ class PeopleStore:
             db.execute("DELETE FROM library WHERE kind = ? AND id = ?", (kind, id_))
 
 
-def united(db: sqlite3.Connection) -> None:
+def renumber_united(db: sqlite3.Connection) -> None:
     """The rows of two hubs that were alone have become one: all of them are news to all devices."""
     db.execute(
         "INSERT INTO counter SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM counter)",
@@ -304,7 +304,7 @@ def _check(change: PreferenceChange) -> None:
         raise UsageError(f"changes: the value does not fit a preference of the kind {kind.value}")
 
 
-def _bound(db: sqlite3.Connection, owner: str, kind: PreferenceKind) -> None:
+def _enforce_limits(db: sqlite3.Connection, owner: str, kind: PreferenceKind) -> None:
     """Keep the limits of one kind. Raises `Conflict`."""
     if kind in MOST_KEPT:
         db.execute(

@@ -62,7 +62,7 @@ class UnderWay:
         """Requests that have their turn, or wait for it."""
 
     @contextmanager
-    def counted(self, client: str) -> Iterator[None]:
+    def count(self, client: str) -> Iterator[None]:
         """Count a request or a stream. Raises `Refused` if the client has too many."""
         if self._requests[client] >= self.limits.at_once:
             most = self.limits.at_once
@@ -106,7 +106,7 @@ class UnderWay:
         limits, began = self.limits, self._clock()
         taken, complete = 0, False
 
-        async def bounded() -> Message:
+        async def receive_bounded() -> Message:
             nonlocal taken, complete
             if complete:
                 return await receive()
@@ -126,7 +126,7 @@ class UnderWay:
             return message
 
         try:
-            yield bounded
+            yield receive_bounded
         finally:
             _less(self._bytes, client, taken)
 

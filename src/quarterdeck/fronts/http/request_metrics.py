@@ -42,10 +42,10 @@ class Requests:
         """How many clients the stream has now."""
         return self.count_streams()
 
-    def watched(self, scope: Scope, send: Send) -> Send:
+    def count_answer(self, scope: Scope, send: Send) -> Send:
         """A `send` that counts the answer when it begins."""
 
-        async def counting(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             match message["type"]:
                 case "http.response.start" | "websocket.http.response.start":
                     self._count(scope, message["status"])
@@ -53,7 +53,7 @@ class Requests:
                     self._count(scope, _SWITCHED)
             await send(message)
 
-        return counting
+        return send_counted
 
     def _count(self, scope: Scope, status: int) -> None:
         method = scope.get("method", "GET")

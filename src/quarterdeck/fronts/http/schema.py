@@ -101,7 +101,7 @@ def _schema(kind: kinds.Type) -> Json:
         case kinds.StrType(min_length=shortest, max_length=longest, pattern=pattern):
             return {
                 "type": "string",
-                **_given(minLength=shortest, maxLength=longest, pattern=pattern),
+                **_given_bounds(minLength=shortest, maxLength=longest, pattern=pattern),
             }
         case kinds.BytesType():
             return {"type": "string", "contentEncoding": "base64"}
@@ -127,7 +127,7 @@ def _schema(kind: kinds.Type) -> Json:
 
 
 def _bounds(kind: kinds.IntType | kinds.FloatType) -> Json:
-    return _given(
+    return _given_bounds(
         exclusiveMinimum=kind.gt,
         minimum=kind.ge,
         exclusiveMaximum=kind.lt,
@@ -136,5 +136,5 @@ def _bounds(kind: kinds.IntType | kinds.FloatType) -> Json:
     )
 
 
-def _given(**bounds: float | str | None) -> Json:
+def _given_bounds(**bounds: float | str | None) -> Json:
     return {name: bound for name, bound in bounds.items() if bound is not None}

@@ -89,7 +89,7 @@ class StreamEndpoint:
         for connection in self._connections:
             connection.notify_personal(person, version)
 
-    def speaking(self) -> set[str]:
+    def live_sessions(self) -> set[str]:
         """The sessions with text that may still be generated."""
         return set(self._speaking)
 

@@ -28,7 +28,7 @@ class Throttle:
         left = began + WINDOW_SECONDS - self._clock()
         return left if count >= FAILURES and left > 0 else 0.0
 
-    def failed(self, address: str) -> None:
+    def note_failure(self, address: str) -> None:
         """Count a failure."""
         group, now = _group(address), self._clock()
         began, count = self._windows.pop(group, (now, 0))
@@ -38,7 +38,7 @@ class Throttle:
         while len(self._windows) > ADDRESSES:
             self._windows.popitem(last=False)
 
-    def succeeded(self, address: str) -> None:
+    def note_success(self, address: str) -> None:
         """Forget the failures of an address."""
         self._windows.pop(_group(address), None)
 

@@ -116,7 +116,7 @@ class TokenFile:
         self._clock = clock
         self._mutex = threading.Lock()
         self._stamp: tuple[int, int, int] | None = None
-        with self._changing() as contents:
+        with self._change_contents() as contents:
             self._contents = contents
 
     @property
@@ -154,14 +154,14 @@ class TokenFile:
     def make(self, name: str, role: Role, kind: Kind, *, seconds: float | None = None) -> str:
         """Create a grant. Its token is returned once and not stored."""
         _check_name(name)
-        with self._changing() as contents:
+        with self._change_contents() as contents:
             token, grant = self._new(contents, name, role, kind, seconds)
             self._write(contents, (*contents.grants, grant))
         return token
 
     def redeem(self, code: str, *, secure: bool) -> Login | None:
         """Exchange a code for a browser's token: once. None for a wrong, old or used one."""
-        with self._changing() as contents:
+        with self._change_contents() as contents:
             used = self._find(contents, code, Kind.CODE)
             if used is None:
                 return None
@@ -186,7 +186,7 @@ class TokenFile:
         _check_name(name)
         letters = [secrets.choice(_CODE_LETTERS) for _ in range(_CODE_GROUPS * _CODE_GROUP)]
         code = "".join(letters)
-        with self._changing() as contents:
+        with self._change_contents() as contents:
             if any(grant.id == parent and grant.label for grant in contents.grants):
                 raise Forbidden("a chat cannot pair another chat: use the web app or a terminal")
             _, grant = self._new(contents, name, role, Kind.PAIRING, PAIRING_SECONDS)
@@ -200,7 +200,7 @@ class TokenFile:
 
     def cancel_pairing(self, code: str) -> None:
         """Let a pairing's code work no more, if there is such a code."""
-        with self._changing() as contents:
+        with self._change_contents() as contents:
             found = self._pairing(contents, code)
             if found is not None:
                 rest = tuple(grant for grant in contents.grants if grant.id != found.id)
@@ -208,7 +208,7 @@ class TokenFile:
 
     def redeem_pairing(self, code: str, label: str) -> Paired | None:
         """Exchange a pairing's code for a token: once. None for a wrong, old or used one."""
-        with self._changing() as contents:
+        with self._change_contents() as contents:
             used = self._pairing(contents, code)
             if used is None:
                 return None
@@ -235,7 +235,7 @@ class TokenFile:
         Raises `Conflict` if there are too many.
         """
         _check_name(name)
-        with self._changing() as contents:
+        with self._change_contents() as contents:
             valid = [each for each in contents.grants if each.kind is Kind.SHARE]
             if sum(not self._is_over(each) for each in valid) >= SHARES_KEPT:
                 raise Conflict("too_many_shares", f"{SHARES_KEPT} links are valid: revoke some")
@@ -250,7 +250,7 @@ class TokenFile:
 
     def revoke(self, grant_id: str) -> None:
         """Take a grant back, and the chats that were paired by it. Raises `NotFound`."""
-        with self._changing() as contents:
+        with self._change_contents() as contents:
             rest = tuple(
                 grant for grant in contents.grants if grant_id not in {grant.id, grant.parent}
             )
@@ -318,9 +318,9 @@ class TokenFile:
             return self._contents
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[_Contents]:
+    def _change_contents(self) -> Iterator[_Contents]:
         """The current contents. No other process changes them before the block ends."""
-        with self._mutex, _locked(self._lock_path):
+        with self._mutex, _hold_lock(self._lock_path):
             yield self._read()
 
     def _read(self) -> _Contents:
@@ -359,7 +359,7 @@ class TokenFile:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -133,7 +133,7 @@ class InboundEndpoint:
         except _TooLarge:
             await _refuse(send, problem("too_large"))
             return
-        given = _given(scope, body)
+        given = _read_given(scope, body)
         real = hook or self._nobody
         await self._read(real)
         authentic = is_authentic(real.settings, given, real.secrets, self._clock())
@@ -227,7 +227,7 @@ async def _body(receive: Receive, most: int) -> bytes:
             return bytes(found)
 
 
-def _given(scope: Scope, body: bytes) -> Given:
+def _read_given(scope: Scope, body: bytes) -> Given:
     found: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
         if len(value) <= LONGEST_HEADER:

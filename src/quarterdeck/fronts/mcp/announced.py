@@ -46,13 +46,13 @@ class SeenCall:
         """Take the next event of the session."""
         match event:
             case ev.Said(line=line) if call.encode() in bytes(line):
-                self._said(bytes(line), call)
+                self._read_line(bytes(line), call)
             case ev.AskOpened(ask=ask, tool_use_id=id_) if id_ == call:
                 self.asked.add(ask)
             case ev.AskAnswered(ask=ask, allowed=allowed) if ask in self.asked:
                 self.asked.discard(ask)
                 self.allowed = allowed
-                self.edited = _edited(event)
+                self.edited = _edited_arguments(event)
             case ev.AskWithdrawn(ask=ask) if ask in self.asked:
                 self.asked.discard(ask)
                 self.allowed = False
@@ -64,7 +64,7 @@ class SeenCall:
                 self.left_to_cli = True
                 self.rewritten = self.rewritten or event.rewritten
 
-    def _said(self, line: bytes, call: str) -> None:
+    def _read_line(self, line: bytes, call: str) -> None:
         message = from_cli(line)
         if isinstance(message, Assistant):
             for block in message.blocks:
@@ -109,7 +109,7 @@ def look(events: Iterable[ev.Event], call: str) -> SeenCall:
     return seen
 
 
-def _edited(answered: ev.AskAnswered) -> Raw:
+def _edited_arguments(answered: ev.AskAnswered) -> Raw:
     """The arguments that a person has put in place of the agent's."""
     if answered.input:
         return answered.input

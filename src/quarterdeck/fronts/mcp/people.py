@@ -28,7 +28,7 @@ from quarterdeck.fronts.mcp.looks import (
     wait_for,
 )
 from quarterdeck.fronts.mcp.tools import Arguments, Text
-from quarterdeck.hub.api import HubApi, acting
+from quarterdeck.hub.api import HubApi, act_as
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.machine_requests import Changes
@@ -131,7 +131,7 @@ class PeopleTools:
 
     async def call(self, visitor: Visitor, arguments: Arguments) -> object:
         """Do what a tool does. Raises a `QuarterdeckError` that says why not."""
-        with acting(visitor.role, visitor.name):
+        with act_as(visitor.role, visitor.name):
             return await self._call(visitor, arguments)
 
     async def _call(self, visitor: Visitor, arguments: Arguments) -> object:

@@ -128,7 +128,7 @@ class McpEndpoint:
         """With several hubs: has the one answer that has the agent's session."""
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """Serve while the block runs."""
         async with background_tasks() as tasks:
             self._tasks = tasks
@@ -154,13 +154,13 @@ class McpEndpoint:
             # Nothing is sent without a request, and no session is kept: there is nothing to open.
             await _refuse(send, 405, "method_not_allowed", (b"allow", b"POST"))
             return
-        manager = await self._started()
+        manager = await self._start_manager()
         from starlette.requests import ClientDisconnect
 
         with suppress(ClientDisconnect):  # a CLI that ends does so in the midst of a request
             await manager.handle_request({**scope, _CALLER: caller}, receive, send)
 
-    async def _started(self) -> StreamableHTTPSessionManager:
+    async def _start_manager(self) -> StreamableHTTPSessionManager:
         async with self._starting:
             if self._manager is None:
                 assert self._tasks is not None

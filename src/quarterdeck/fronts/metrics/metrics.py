@@ -112,7 +112,7 @@ class Metrics:
         PlatformCollector(registry=self._registry)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """Count while the block runs."""
         after = self._hub.position
         async with background_tasks() as tasks:

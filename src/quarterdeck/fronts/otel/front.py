@@ -74,7 +74,7 @@ class Tracing:
         self._saved = 0.0
 
     @asynccontextmanager
-    async def running(
+    async def run(
         self, duty: Duty = alone, place: SharedPlace | None = None
     ) -> AsyncIterator[None]:
         """Export while the block runs. Raises `UsageError` if it cannot work at all.

@@ -86,7 +86,7 @@ class Again(QuarterdeckError):
     """The other hub does not own it any more: nothing was done, and it is to be routed again."""
 
 
-def carried(error: QuarterdeckError) -> CarriedError:
+def to_carried(error: QuarterdeckError) -> CarriedError:
     """An error as another hub gets it."""
     text = str(error)
     match error:
@@ -125,7 +125,7 @@ _PLAIN: dict[str, type[QuarterdeckError]] = {
 }
 
 
-def raised(found: CarriedError) -> QuarterdeckError:
+def to_error(found: CarriedError) -> QuarterdeckError:
     """The error of another hub, to be raised here."""
     match found.kind:
         case "again":

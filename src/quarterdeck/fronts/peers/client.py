@@ -22,7 +22,7 @@ from quarterdeck.fronts.peers.carried import (
     MachineAnswer,
     SealedCommand,
     SealedRequest,
-    raised,
+    to_error,
 )
 from quarterdeck.fronts.peers.endpoint import (
     AGENTS,
@@ -182,5 +182,5 @@ def _read(url: str, status: int, content: bytes, gives: type[_T]) -> _T:
         raise Conflict("other_hub_failed", text) from error
     if status in {403, WRONG_HUB}:  # it was refused before anything was done
         raise PeerAway(f"the hub at {url} does not take this: {found.text}")
-    failed = raised(found)
+    failed = to_error(found)
     raise PeerAway(found.text) if isinstance(failed, Again) else failed

@@ -28,7 +28,7 @@ from quarterdeck.fronts.peers.carried import (
     MachineAnswer,
     SealedCommand,
     SealedRequest,
-    carried,
+    to_carried,
 )
 from quarterdeck.fronts.peers.rights import check_asker, right_for_request
 from quarterdeck.fronts.peers.seal import HEADER, NoSeal, Sealer, WrongHub, check_digest
@@ -127,9 +127,9 @@ class PeerEndpoint:
         try:
             return 200, await self._answer(method, path, body, scope, receive)
         except QuarterdeckError as error:
-            return NOT_MINE, carried(error)
+            return NOT_MINE, to_carried(error)
         except (msgspec.DecodeError, RecursionError) as error:
-            return 400, carried(UsageError(f"body: {error}"))
+            return 400, to_carried(UsageError(f"body: {error}"))
 
     async def _answer(
         self, method: str, path: str, body: bytes, scope: Scope, receive: Receive

@@ -88,7 +88,7 @@ class LiveFeed:
             log.info("the live text of %s is lost: %s", place.url, error)
         finally:
             for session in speaking:
-                self._live.superseded(session)
+                self._live.supersede(session)
             self._following.discard(place.hub)
 
     def _take(self, line: LiveLine, speaking: set[str]) -> None:
@@ -97,4 +97,4 @@ class LiveFeed:
             self._live.add(line.delta, far=True)
         if line.whole is not None:
             speaking.discard(line.whole)
-            self._live.superseded(line.whole, far=True)
+            self._live.supersede(line.whole, far=True)

@@ -77,10 +77,10 @@ class AnswerTokens:
         if allow and not found.allow:
             return None
         # All notifications of this question, on all devices, are spent together.
-        self.settled(found.ask)
+        self.forget_ask(found.ask)
         return found.grant, found.ask
 
-    def settled(self, ask: str) -> None:
+    def forget_ask(self, ask: str) -> None:
         """The question is answered or withdrawn."""
         self._settled[ask] = None
         while len(self._settled) > MOST:

@@ -133,7 +133,7 @@ class Push:
     # --- telling ---------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def running(
+    async def run(
         self, duty: Duty = alone, place: SharedPlace | None = None
     ) -> AsyncIterator[None]:
         """Send notifications while the block runs. Undelivered ones are dropped.
@@ -169,7 +169,7 @@ class Push:
                             await self._record(place, batch)
                         for stored in batch:
                             if isinstance(stored.event, AskAnswered | AskWithdrawn):
-                                self._answers.settled(stored.event.ask)
+                                self._answers.forget_ask(stored.event.ask)
                             await self._notify(stored, client, tasks)
                 except StaleLease:
                     raise  # another hub sends them

@@ -82,11 +82,11 @@ class SubscriptionStore:
         return self._subscriptions
 
     @property
-    def writing(self) -> Callable[[], threading.Lock]:
+    def write_lock(self) -> Callable[[], threading.Lock]:
         """The lock that is held while the files are written."""
         return lambda: self._mutex
 
-    def taken(self, name: str) -> None:
+    def note_change(self, name: str) -> None:
         """Another hub has changed a file. The caller has the lock."""
         if name == SUBSCRIPTIONS_FILE:
             self._subscriptions = self._read()

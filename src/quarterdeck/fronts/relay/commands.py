@@ -20,8 +20,8 @@ from quarterdeck.fronts.relay.asgi import Caller
 from quarterdeck.fronts.relay.errors import BadLine
 from quarterdeck.fronts.relay.inbound import AnswerLine, PromptLine, RequestLine
 from quarterdeck.fronts.relay.outbound import SessionLines
-from quarterdeck.hub.api import HubApi, acting
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.hub.api import HubApi, act_as
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.commands import (
     AnswerAsk,
@@ -114,7 +114,7 @@ class FrontendCommands:
             case AskAnswered(ask=ask, by=by):
                 self._settle(ask, f"already answered by {by}")
             case AskWithdrawn(ask=ask) as withdrawn:
-                self._settle(ask, f"it was withdrawn: {worded(withdrawn).reason}")
+                self._settle(ask, f"it was withdrawn: {with_texts(withdrawn).reason}")
             case _:
                 pass
 
@@ -124,7 +124,7 @@ class FrontendCommands:
             while len(self._settled) > SETTLED_KEPT:
                 del self._settled[next(iter(self._settled))]
 
-    def answered(self, ask: str) -> bool:
+    def has_answered(self, ask: str) -> bool:
         """Whether this frontend answered a question."""
         return ask in self._answered
 
@@ -238,7 +238,7 @@ class FrontendCommands:
         self._caller.need(right_for(command))
         if isinstance(command, AnswerAsk):
             command = replace(command, role=self._caller.role.value)
-        with acting(self._caller.role, self._caller.name):
+        with act_as(self._caller.role, self._caller.name):
             return await self._hub.submit(replace(command, by=self._caller.name))
 
     async def _session(self, name: str) -> str:
@@ -248,7 +248,7 @@ class FrontendCommands:
         to the wrong agent.
         """
         if name:
-            return await self._named(name)
+            return await self._find_session(name)
         if len(self._sessions) == 1:
             return self._sessions[0]
         if len(self._running) == 1:
@@ -257,7 +257,7 @@ class FrontendCommands:
             raise BadLine("which_session", "several sessions are here: name one", "session_id")
         raise BadLine("no_session", "no session is here", "session_id")
 
-    async def _named(self, name: str) -> str:
+    async def _find_session(self, name: str) -> str:
         if name in self._open_sessions or name in self._running:
             return name
         known = self._names.get(name, set())

@@ -166,9 +166,11 @@ class Connection:
 
     async def _call(self, called: RequestLine, group: TaskGroup) -> None:
         if called.request_id in self._calls:
-            await self._say(_failed(called, "a request with this id is in progress"))
+            await self._say(_failure_line(called, "a request with this id is in progress"))
         elif len(self._calls) >= self._pace.requests:
-            await self._say(_failed(called, f"at most {self._pace.requests} requests at once"))
+            await self._say(
+                _failure_line(called, f"at most {self._pace.requests} requests at once")
+            )
         else:
             self._calls[called.request_id] = True
             group.start_soon(self._carry_out, called)
@@ -182,7 +184,7 @@ class Connection:
             answer = {"subtype": "success", "request_id": called.request_id, "response": body}
             line = msgspec.json.encode({"type": "control_response", "response": answer})
         except Exception as error:  # noqa: BLE001  (the boundary: an error becomes a line)
-            line = _failed(called, reason_of(error)[1])
+            line = _failure_line(called, reason_of(error)[1])
         if self._calls.pop(called.request_id):
             await self._say(line)
 
@@ -217,7 +219,7 @@ class Connection:
                 stored
             )
             event = stored.event
-            here = isinstance(event, AskAnswered) and self._commands.answered(event.ask)
+            here = isinstance(event, AskAnswered) and self._commands.has_answered(event.ask)
             async with self._turn:
                 if isinstance(event, Said | SaidBroken):
                     await self._write_pieces(session_lines, before=event.number)
@@ -297,6 +299,6 @@ class Connection:
             await self._send({"type": "websocket.close", "code": code, "reason": reason})
 
 
-def _failed(called: RequestLine, error: str) -> bytes:
+def _failure_line(called: RequestLine, error: str) -> bytes:
     answer = {"subtype": "error", "request_id": called.request_id, "error": error}
     return msgspec.json.encode({"type": "control_response", "response": answer})

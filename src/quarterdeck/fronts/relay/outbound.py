@@ -122,13 +122,13 @@ class SessionLines:
         late = stored.position <= joined.position
         match event:
             case Said():
-                yield from self._said(event.line)
+                yield from self._said_lines(event.line)
                 self._count(event.run, event.number)
             case SaidBroken():
-                yield from self._broken(event.text, event.error)
+                yield from self._broken_lines(event.text, event.error)
                 self._count(event.run, event.number)
             case Recalled(line=line):
-                yield from self._said(line)
+                yield from self._said_lines(line)
             case Sent(line=line) if self.inbound:
                 yield from self._echo(bytes(line))
             case AskOpened() if not late or event.ask in joined.asks:
@@ -177,16 +177,16 @@ class SessionLines:
 
     def piece(self, line: bytes) -> bytes:
         """A line that is not journalled."""
-        return self._attributed(line.decode("utf-8", "replace").encode())
+        return self._with_session_id(line.decode("utf-8", "replace").encode())
 
     # --- lines of the CLI ----------------------------------------------------------------------
 
-    def _said(self, line: Raw) -> Iterator[bytes]:
+    def _said_lines(self, line: Raw) -> Iterator[bytes]:
         data = bytes(line)
         try:
             header = _header.decode(data)
         except DECODE_ERRORS:
-            yield self._attributed(data)  # a message without a type, or with odd ids
+            yield self._with_session_id(data)  # a message without a type, or with odd ids
             return
         if header.type in _PRIVATE:
             return
@@ -198,9 +198,9 @@ class SessionLines:
             yield from self._in_session(header.session_id)
         if header.uuid is not None and header.uuid in self._echoes:
             return
-        yield data if header.session_id else self._attributed(data)
+        yield data if header.session_id else self._with_session_id(data)
 
-    def _broken(self, text: str, error: str) -> Iterator[bytes]:
+    def _broken_lines(self, text: str, error: str) -> Iterator[bytes]:
         """A line that is not valid JSON to us, as it is, after the status that says whose it is.
 
         Other decoders may accept it, with half a surrogate pair in it. Then it must not speak for
@@ -252,7 +252,7 @@ class SessionLines:
         """The session as frontends know it: the CLI's id, or ours while that is unknown."""
         return self.cli_session or self.session
 
-    def _attributed(self, line: bytes) -> bytes:
+    def _with_session_id(self, line: bytes) -> bytes:
         """The line with a `session_id`, at its end: of two members with a name the last counts."""
         body = line.strip()
         if _has_session(body) or not (body.startswith(b"{") and body.endswith(b"}")):

@@ -36,7 +36,7 @@ class Definitions:
         self._path = folder / FILE
         self._mutex = threading.RLock()
 
-    def writing(self) -> threading.RLock:
+    def write_lock(self) -> threading.RLock:
         """Held while the file is changed, by others as well."""
         return self._mutex
 

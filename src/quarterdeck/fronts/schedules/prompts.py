@@ -59,10 +59,10 @@ def as_data(body: bytes) -> str:
         text = json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
     except (*DECODE_ERRORS, ValueError):
         text = json.dumps(text, ensure_ascii=False)
-    return _SUSPECT.sub(_escaped, text)
+    return _SUSPECT.sub(_escape_match, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     # Outside its texts JSON has none of these letters, so that an escape is always valid. Letters
     # that nobody can see (marks of direction, tags, line separators) could hide words from people.
     letter = found[0]

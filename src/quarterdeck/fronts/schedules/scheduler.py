@@ -113,7 +113,7 @@ class Scheduler:
     # --- life ----------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def running(self, duty: Duty = alone) -> AsyncIterator[None]:
+    async def run(self, duty: Duty = alone) -> AsyncIterator[None]:
         """Start what is due while the block runs, and while it is this hub's turn."""
         await self.open()
         try:

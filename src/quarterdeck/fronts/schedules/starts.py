@@ -135,7 +135,7 @@ class Starts:
         try:
             spec = self._resolve(spec_of(job, firing.planned / 1000))
             if not await machine_is_known(self._hub, spec.machine):
-                if self._waited(firing.id) > MACHINE_SECONDS:
+                if self._waited_seconds(firing.id) > MACHINE_SECONDS:
                     await self._end(entry, firing, FiringState.FAILED, decide.NO_MACHINE)
                 return
             await in_thread(self._store().confirm)  # a hub that stood still starts nothing
@@ -185,7 +185,7 @@ class Starts:
         firing = start.firing
         ending = await self._ending(firing)
         if ending is not None and ending.reason == decide.ENDED:
-            if self._waited(firing.id) < ENDED_SECONDS:
+            if self._waited_seconds(firing.id) < ENDED_SECONDS:
                 return
         else:
             self._since.pop(firing.id, None)
@@ -229,7 +229,7 @@ class Starts:
         if entry is not None and entry.last is not None and entry.last.id == firing.id:
             entry.last = firing
 
-    def _waited(self, id_: str) -> float:
+    def _waited_seconds(self, id_: str) -> float:
         now = self._clock()
         return now - self._since.setdefault(id_, now)
 

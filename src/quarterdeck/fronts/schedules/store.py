@@ -95,13 +95,13 @@ class Store:
     @again
     def remove(self, name: str) -> None:
         """Delete the state and the starts of a schedule."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             db.execute("DELETE FROM states WHERE name = ?", (name,))
             db.execute("DELETE FROM firings WHERE schedule = ?", (name,))
 
     def states(self) -> dict[str, State]:
         """The states of all schedules, by name."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             rows = db.execute(
                 "SELECT name, plan, anchor, cursor, paused, paused_by, written_paused FROM states"
             )
@@ -120,13 +120,13 @@ class Store:
     @again
     def put_state(self, name: str, state: State) -> None:
         """Store the state of a schedule."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             _put_state(db, name, state)
 
     @again
     def keep_only(self, names: Collection[str]) -> None:
         """Delete the states and the starts of schedules that are gone."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             for table, column in (("states", "name"), ("firings", "schedule")):
                 rows = db.execute(f"SELECT DISTINCT {column} FROM {table}")  # noqa: S608 - ours
                 for gone in {str(row[0]) for row in rows} - set(names):
@@ -142,7 +142,7 @@ class Store:
     def record(self, name: str, state: State | None, starts: Iterable[Start]) -> list[Start]:
         """Store starts, and the state that they lead to; returns those that are new."""
         new: list[Start] = []
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             if state is not None:
                 _put_state(db, name, state)
             for start in starts:
@@ -168,7 +168,7 @@ class Store:
     @again
     def change(self, firing: Firing) -> None:
         """Store what has become of a start. Its prompt is not needed any more."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             db.execute(
                 "UPDATE firings SET open = ?, body = ?, prompt = NULL WHERE id = ?",
                 (firing.state in OPEN, msgspec.json.encode(firing), firing.id),
@@ -176,7 +176,7 @@ class Store:
 
     def open_starts(self) -> list[Start]:
         """All starts that are not over, oldest first."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             rows = db.execute(
                 "SELECT body, prompt FROM firings WHERE open ORDER BY number"
             ).fetchall()
@@ -184,13 +184,13 @@ class Store:
 
     def find(self, id_: str) -> Firing | None:
         """A start by its id."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             row = db.execute("SELECT body FROM firings WHERE id = ?", (id_,)).fetchone()
         return None if row is None else _firing(row[0])
 
     def firings(self, name: str, *, before: str | None = None, limit: int = 50) -> list[Firing]:
         """The starts of a schedule, newest first."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             rows = db.execute(
                 "SELECT body FROM firings WHERE schedule = ? AND number <"
                 " coalesce((SELECT number FROM firings WHERE id = ?), 9223372036854775807)"
@@ -201,7 +201,7 @@ class Store:
 
     def since(self, name: str, since: float) -> list[Firing]:
         """The starts of a schedule that were recorded since a time."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             rows = db.execute(
                 "SELECT body FROM firings WHERE schedule = ? AND made >= ? ORDER BY number DESC"
                 " LIMIT ?",

@@ -80,7 +80,7 @@ class BotApi(BotCalls):
 
     async def get_me(self) -> Me:
         """Who the bot is; fails with 401 for a wrong token."""
-        return await self.typed(Me, "getMe")
+        return await self.call_typed(Me, "getMe")
 
     async def set_my_commands(
         self, commands: Iterable[Command], *, scope: Mapping[str, Any] | None = None
@@ -90,7 +90,7 @@ class BotApi(BotCalls):
 
     async def get_my_commands(self) -> tuple[Command, ...]:
         """The command menu."""
-        return await self.typed(tuple[Command, ...], "getMyCommands")
+        return await self.call_typed(tuple[Command, ...], "getMyCommands")
 
     # --- updates ---------------------------------------------------------------------------------
 
@@ -112,7 +112,9 @@ class BotApi(BotCalls):
             "limit": limit,
             "allowed_updates": list(allowed),
         }
-        rows = await self.typed(list[Raw], "getUpdates", params, timeout=timeout + self.timeout)
+        rows = await self.call_typed(
+            list[Raw], "getUpdates", params, timeout=timeout + self.timeout
+        )
         return [read_update(row) for row in rows]
 
     async def set_webhook(
@@ -141,7 +143,7 @@ class BotApi(BotCalls):
 
     async def get_webhook_info(self) -> WebhookInfo:
         """The state of the webhook."""
-        return await self.typed(WebhookInfo, "getWebhookInfo")
+        return await self.call_typed(WebhookInfo, "getWebhookInfo")
 
     # --- messages --------------------------------------------------------------------------------
 
@@ -164,7 +166,7 @@ class BotApi(BotCalls):
             "link_preview_options": {"is_disabled": True},
             "reply_markup": {"force_reply": True} if force_reply else _keyboard(buttons),
         }
-        return await self.typed(Message, "sendMessage", params)
+        return await self.call_typed(Message, "sendMessage", params)
 
     async def send_rich_message(
         self,
@@ -181,7 +183,7 @@ class BotApi(BotCalls):
             "rich_message": rich,
             "reply_markup": _keyboard(buttons),
         }
-        return await self.typed(Message, "sendRichMessage", params)
+        return await self.call_typed(Message, "sendRichMessage", params)
 
     async def send_document(
         self,
@@ -203,7 +205,7 @@ class BotApi(BotCalls):
             "reply_markup": _keyboard(buttons),
         }
         method, field = ("sendPhoto", "photo") if photo else ("sendDocument", "document")
-        return await self.typed(
+        return await self.call_typed(
             Message, method, params, files={field: file}, timeout=UPLOAD_SECONDS
         )
 
@@ -329,7 +331,7 @@ class BotApi(BotCalls):
 
     async def get_file(self, file_id: str) -> File:
         """Prepare a file for download."""
-        return await self.typed(File, "getFile", {"file_id": file_id})
+        return await self.call_typed(File, "getFile", {"file_id": file_id})
 
     async def download(self, file: File, *, largest: int = LARGEST_DOWNLOAD) -> bytes:
         """The contents of a file, at most `largest` bytes."""
@@ -341,7 +343,9 @@ class BotApi(BotCalls):
 
     async def create_forum_topic(self, chat: int, name: str) -> ForumTopic:
         """Create a topic in a forum; the bot needs the right to."""
-        return await self.typed(ForumTopic, "createForumTopic", {"chat_id": chat, "name": name})
+        return await self.call_typed(
+            ForumTopic, "createForumTopic", {"chat_id": chat, "name": name}
+        )
 
     async def edit_forum_topic(self, chat: int, thread: int, name: str) -> None:
         """Rename a topic."""
@@ -355,7 +359,7 @@ class BotApi(BotCalls):
     async def get_chat_member(self, chat: int, user: int) -> ChatMember:
         """The status of a user in a chat."""
         params = {"chat_id": chat, "user_id": user}
-        return await self.typed(ChatMember, "getChatMember", params)
+        return await self.call_typed(ChatMember, "getChatMember", params)
 
 
 def read_update(row: bytes | Raw) -> Update:

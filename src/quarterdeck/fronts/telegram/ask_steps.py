@@ -103,7 +103,7 @@ def reply(opened: AskOpened, draft: Draft, purpose: Purpose, text: str) -> Step:
         raise UsageError(f"at most {LONGEST_REPLY} characters are wanted")
     match opened.ask_kind:
         case AskKind.TOOL if purpose == "edit":
-            return Submit(answer=AllowAnswer(input=_edited(opened, text)), toast="Edited")
+            return Submit(answer=AllowAnswer(input=_edited_input(opened, text)), toast="Edited")
         case AskKind.TOOL:
             return Submit(answer=DenyAnswer(message=text), toast="Denied")
         case AskKind.PLAN:
@@ -112,12 +112,12 @@ def reply(opened: AskOpened, draft: Draft, purpose: Purpose, text: str) -> Step:
             questions = questions_of(opened)
             if draft.at >= len(questions):
                 return _STALE
-            return _answered(questions, draft, text)
+            return _answer_step(questions, draft, text)
         case AskKind.ELICITATION:
             fields = form_of(opened)
             if draft.at >= len(fields):
                 return _STALE
-            return _filled(fields, draft, value_of(fields[draft.at], text))
+            return _fill_step(fields, draft, value_of(fields[draft.at], text))
 
 
 # --- tools and plans -----------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _press_tool(opened: AskOpened, action: str) -> Step:
             return _STALE
 
 
-def _edited(opened: AskOpened, text: str) -> Raw:
+def _edited_input(opened: AskOpened, text: str) -> Raw:
     """The input that runs instead. Raises `UsageError`."""
     given = input_of(opened)
     if opened.tool == "Bash" and "command" in given:
@@ -194,8 +194,8 @@ def _press_question(opened: AskOpened, draft: Draft, action: str, arg: str) -> S
     match action:
         case "option" if number is not None and number < len(question.options):
             if question.multi_select:
-                return Redraw(draft=_toggled(draft, number))
-            return _answered(questions, draft, question.options[number].label)
+                return Redraw(draft=_toggle(draft, number))
+            return _answer_step(questions, draft, question.options[number].label)
         case "chosen" if question.multi_select:
             if not draft.marked:
                 return Nothing(toast="Choose an option, or skip the question.")
@@ -204,16 +204,16 @@ def _press_question(opened: AskOpened, draft: Draft, action: str, arg: str) -> S
                 for place, option in enumerate(question.options)
                 if place in draft.marked
             )
-            return _answered(questions, draft, labels)
+            return _answer_step(questions, draft, labels)
         case "next":
-            return _answered(questions, draft, None)
+            return _answer_step(questions, draft, None)
         case "rest":
             return _submit_questions(draft)
         case _:
             return _STALE
 
 
-def _answered(
+def _answer_step(
     questions: tuple[Question, ...], draft: Draft, answer: str | tuple[str, ...] | None
 ) -> Step:
     answers = dict(draft.answers)
@@ -231,7 +231,7 @@ def _submit_questions(draft: Draft) -> Submit:
     return Submit(answer=QuestionsAnswer(answers=draft.answers), toast="Sent")
 
 
-def _toggled(draft: Draft, number: int) -> Draft:
+def _toggle(draft: Draft, number: int) -> Draft:
     marked = set(draft.marked) ^ {number}
     return replace(draft, marked=tuple(sorted(marked)))
 
@@ -265,18 +265,18 @@ def _press_form(opened: AskOpened, draft: Draft, action: str, arg: str) -> Step:
     match action:
         case "option" if number is not None and number < len(field.choices):
             if field.kind == "choices":
-                return Redraw(draft=_toggled(draft, number))
-            return _filled(fields, draft, value_of(field, field.choices[number].value))
+                return Redraw(draft=_toggle(draft, number))
+            return _fill_step(fields, draft, value_of(field, field.choices[number].value))
         case "chosen" if field.kind == "choices":
             values = [field.choices[number].value for number in draft.marked]
-            return _filled(fields, draft, Raw(msgspec.json.encode(values)))
+            return _fill_step(fields, draft, Raw(msgspec.json.encode(values)))
         case "next" if not field.required:
-            return _filled(fields, draft, None)
+            return _fill_step(fields, draft, None)
         case _:
             return _STALE
 
 
-def _filled(fields: tuple[Field, ...], draft: Draft, value: Raw | None) -> Step:
+def _fill_step(fields: tuple[Field, ...], draft: Draft, value: Raw | None) -> Step:
     form = dict(draft.form)
     if value is not None:
         form[fields[draft.at].name] = value

@@ -147,7 +147,7 @@ class AskStore:
         )
         return id_
 
-    def pressed(self, id_: str, chat: int) -> Button | None:
+    def press(self, id_: str, chat: int) -> Button | None:
         """What a button of this chat does; None for one that is not, or not any more."""
         row = self._connection.execute(
             "SELECT chat, ask, action, arg FROM buttons WHERE id = ? AND chat = ?", (id_, chat)

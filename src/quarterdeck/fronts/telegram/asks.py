@@ -17,10 +17,10 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.telegram.details import LARGEST_DETAIL, Detail, detail
 from quarterdeck.fronts.telegram.forms import Field, fields_of
 from quarterdeck.fronts.telegram.shown import Leaves, safe, safe_line, safe_start
-from quarterdeck.fronts.telegram.text import Part, bold, code, cut, joined, parts, plain, pre
+from quarterdeck.fronts.telegram.text import Part, bold, code, cut, join, parts, plain, pre
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.events import AskKind, AskOpened
 from quarterdeck.wire.requests import CanUseTool, Elicitation, decode_request
 from quarterdeck.wire.tools import Question, parse_questions
@@ -175,7 +175,7 @@ def _tool_card(opened: AskOpened, name: str, leaves: Leaves, *, shown: bool) -> 
         (Press(text="✏️ Edit…", action="edit"), Press(text="Deny with reason…", action="reason"))
     )
     rows.append((Press(text="🛑 Deny and stop", action="stop"),))
-    return Card(part=joined(pieces), rows=tuple(rows), file=file)
+    return Card(part=join(pieces), rows=tuple(rows), file=file)
 
 
 def _content(found: Detail) -> tuple[list[Part | str], Attachment | None]:
@@ -197,7 +197,7 @@ def whole(found: Detail) -> str:
 
 
 def _why(opened: AskOpened) -> list[Part | str]:
-    reasons = [safe_line(reason, 300) for reason in worded(opened).reasons[:MOST_REASONS]]
+    reasons = [safe_line(reason, 300) for reason in with_texts(opened).reasons[:MOST_REASONS]]
     found: list[Part | str] = [f"• {reason}\n" for reason in reasons if reason]
     if opened.wait is not None:
         found.append(f"Without an answer: {opened.then} after {opened.wait:g} s.\n")
@@ -244,7 +244,7 @@ def _plan_card(opened: AskOpened, name: str, leaves: Leaves, *, shown: bool) -> 
             Press(text="❌ Deny", action="plan", arg="reject"),
         ),
     ]
-    return Card(part=joined(pieces), rows=tuple(rows), file=file)
+    return Card(part=join(pieces), rows=tuple(rows), file=file)
 
 
 def _question_card(opened: AskOpened, name: str, draft: Draft) -> Card:
@@ -252,10 +252,12 @@ def _question_card(opened: AskOpened, name: str, draft: Draft) -> Card:
     pieces = _head("❓", name, "asks")
     for question in questions[: draft.at]:
         answer = draft.answers.get(question.question)
-        pieces.append(f"{safe_line(question.header or question.question, 80)}: {_said(answer)}\n")
+        pieces.append(
+            f"{safe_line(question.header or question.question, 80)}: {_answer_text(answer)}\n"
+        )
     if draft.at >= len(questions):
         pieces.append("Sending the answers …")
-        return Card(part=joined(pieces), rows=())
+        return Card(part=join(pieces), rows=())
     question = questions[draft.at]
     if len(questions) > 1:
         pieces.append(f"Question {draft.at + 1} of {len(questions)}\n")
@@ -276,10 +278,10 @@ def _question_card(opened: AskOpened, name: str, draft: Draft) -> Card:
     if len(questions) > 1:
         rows.append((Press(text="Skip the rest", action="rest", arg=str(draft.at)),))
     pieces.append("Or reply to this message with another answer.")
-    return Card(part=joined(pieces), rows=tuple(rows))
+    return Card(part=join(pieces), rows=tuple(rows))
 
 
-def _said(answer: str | Sequence[str] | None) -> str:
+def _answer_text(answer: str | Sequence[str] | None) -> str:
     if answer is None:
         return "(skipped)"
     return safe_line(answer if isinstance(answer, str) else ", ".join(answer), 200)
@@ -293,7 +295,7 @@ def _elicitation_card(opened: AskOpened, name: str, draft: Draft) -> Card:
         Press(text="Cancel", action="form", arg="cancel"),
     )
     if request is None:
-        return Card(part=joined([*pieces, "It cannot be read."]), rows=(ends,))
+        return Card(part=join([*pieces, "It cannot be read."]), rows=(ends,))
     pieces.append(f"{safe_start(request.message, 2000)}\n")
     if request.url:
         return _url_card(request.url, pieces, ends)
@@ -304,7 +306,7 @@ def _elicitation_card(opened: AskOpened, name: str, draft: Draft) -> Card:
     if draft.at >= len(fields):
         accept = Press(text="✅ Accept", action="form", arg="accept")
         again = (Press(text="Start again", action="form", arg="again"),) if fields else ()
-        return Card(part=joined(pieces), rows=((accept, *again), ends))
+        return Card(part=join(pieces), rows=((accept, *again), ends))
     field = fields[draft.at]
     need = "" if field.required else " (optional)"
     pieces += [
@@ -325,18 +327,18 @@ def _elicitation_card(opened: AskOpened, name: str, draft: Draft) -> Card:
         pieces.append("Reply to this message with the value.")
     if not field.required:
         rows.append((Press(text="Skip", action="next", arg=str(draft.at)),))
-    return Card(part=joined(pieces), rows=(*rows, ends))
+    return Card(part=join(pieces), rows=(*rows, ends))
 
 
 def _url_card(url: str, pieces: list[Part | str], ends: tuple[Press, ...]) -> Card:
     parsed = urlsplit(url) if len(url) <= 2048 else urlsplit("")
     if parsed.scheme not in {"http", "https"} or not parsed.hostname:
         pieces.append("It names an address that cannot be opened from here.")
-        return Card(part=joined(pieces), rows=(ends,))
+        return Card(part=join(pieces), rows=(ends,))
     pieces += ["It wants you to visit ", code(safe_line(parsed.hostname, 200)), "."]
     visit = Press(text="🔗 Open", url=url)
     accept = Press(text="✅ Done", action="form", arg="accept")
-    return Card(part=joined(pieces), rows=((visit,), (accept,), ends))
+    return Card(part=join(pieces), rows=((visit,), (accept,), ends))
 
 
 # --- closed questions ----------------------------------------------------------------------------
@@ -352,17 +354,17 @@ _SCOPES = {"session": " for the session", "always": " always", "everywhere": " e
 _answers: msgspec.json.Decoder[cmd.Answer] = msgspec.json.Decoder(cmd.Answer)
 
 
-def closed(opened: AskOpened, name: str, ended: ev.AskAnswered | ev.AskWithdrawn) -> Part:
+def closed_part(opened: AskOpened, name: str, ended: ev.AskAnswered | ev.AskWithdrawn) -> Part:
     """What the message becomes when the question is answered or withdrawn."""
     head = _head("🔒", name, f"· {safe_line(opened.tool, 60)}")
     title = safe_line(opened.title, 300)
-    return joined([*head, code(title), "\n", verdict(ended)])
+    return join([*head, code(title), "\n", verdict(ended)])
 
 
 def verdict(ended: ev.AskAnswered | ev.AskWithdrawn) -> str:
     """How a question ended, and by whom."""
     if isinstance(ended, ev.AskWithdrawn):
-        return f"⌛ Withdrawn: {safe_line(worded(ended).reason, 300)}"
+        return f"⌛ Withdrawn: {safe_line(with_texts(ended).reason, 300)}"
     by = safe_line(ended.by, 60)
     try:
         answer = _answers.decode(ended.answer)
@@ -380,7 +382,7 @@ def verdict(ended: ev.AskAnswered | ev.AskWithdrawn) -> str:
             return f"{_PLANS[choice]} by {by}{why}"
         case cmd.QuestionsAnswer(answers=answers):
             rows = "".join(
-                f"\n• {safe_line(question, 100)} — {_said(given)}"
+                f"\n• {safe_line(question, 100)} — {_answer_text(given)}"
                 for question, given in answers.items()
             )
             return f"✅ Answered by {by}{rows}"

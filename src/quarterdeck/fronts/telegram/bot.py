@@ -147,7 +147,7 @@ class Bot:
     def wake(self) -> None:
         """Have everything done that is stored and not under way."""
         under_way = {number for lane in self._lanes.values() for number in lane}
-        for row in self._messenger.inbox.waiting():
+        for row in self._messenger.inbox.waiting_updates():
             if row.update_id not in under_way and row.update_id not in self._doing:
                 self._enqueue(row.update_id, row.lane)
 
@@ -221,25 +221,25 @@ class Bot:
 
     async def _one(self, number: int) -> None:
         """Do an update, and record that it is done, however long the disk is full."""
-        row = await self._stored(lambda: self._messenger.inbox.update(number))
+        row = await self._retry_store(lambda: self._messenger.inbox.update(number))
         if row is None:
             return
         album: dict[int, Message] = {}
         try:
             update = read_update(row.body)
-            album = await self._stored(lambda: self._album(row, update))
+            album = await self._retry_store(lambda: self._album(row, update))
             await self._handle(row, update, album)
         except BotApiError:  # what an older version has stored
             log.exception("update %d cannot be read", number)
         now = self._messenger.clock.now()
-        await self._stored(lambda: self._finish((number, *album), now))
+        await self._retry_store(lambda: self._finish((number, *album), now))
 
     def _finish(self, numbers: tuple[int, ...], now: float) -> None:
         with self._messenger.database.transaction():
             for number in numbers:
-                self._messenger.inbox.done(number, now)
+                self._messenger.inbox.mark_done(number, now)
 
-    async def _stored(self, call: Callable[[], _Result]) -> _Result:
+    async def _retry_store(self, call: Callable[[], _Result]) -> _Result:
         """Read or write the front's file; again and again while the disk is full."""
         failures = 0
         while True:
@@ -256,7 +256,7 @@ class Bot:
 
         begun = row.begun
         for failures in range(1_000_000):
-            await self._stored(lambda: self._messenger.inbox.begin(row.update_id))
+            await self._retry_store(lambda: self._messenger.inbox.begin(row.update_id))
             try:
                 await handle(self._services, update, tuple(album.values()), begun=begun)
             except sqlite3.OperationalError as error:

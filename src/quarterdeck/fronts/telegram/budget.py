@@ -45,7 +45,7 @@ class ChatBudget:
         self.blocked_until = float("-inf")
         """Telegram told us to wait until then."""
 
-    def used(self, now: float) -> None:
+    def note_call(self, now: float) -> None:
         """A call has ended."""
         self._last = now
         if self._group:
@@ -89,17 +89,17 @@ class OverallBudget:
         """A call has begun."""
         self.in_flight += 1
 
-    def ended(self, now: float) -> None:
+    def note_end(self, now: float) -> None:
         """A call has ended."""
         self.in_flight -= 1
         self._recent.append(now)
 
-    def accepted(self) -> None:
+    def note_accepted(self) -> None:
         """Telegram has done what a call asked for."""
         self._refused.clear()
         self._floods = 0
 
-    def refused(self, chat: int, now: float, retry_after: float) -> None:
+    def note_refused(self, chat: int, now: float, retry_after: float) -> None:
         """A call for a chat was one too many."""
         self._refused.add(chat)
         if len(self._refused) >= FLOODED_CHATS and now >= self.blocked_until:

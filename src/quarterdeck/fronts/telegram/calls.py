@@ -185,7 +185,7 @@ class BotCalls:
             failure = BotApiError(0, f"the connection failed ({type(error).__name__})")
         raise failure from None
 
-    async def typed(
+    async def call_typed(
         self,
         kind: type[_Result],
         method: str,

@@ -89,7 +89,7 @@ class Chosen(Value):
     source: Source
 
 
-def chosen(
+def choose_preference(
     name: str,
     *,
     message: Preferences,
@@ -133,7 +133,7 @@ def spec_for(
         )
     project = projects.get(where.project or "")
     found = {
-        each: chosen(each, message=message, chat=chat, project=project, config=config)
+        each: choose_preference(each, message=message, chat=chat, project=project, config=config)
         for each in ("model", "mode", "effort", "cooldown")
     }
     own: dict[str, Any] = {

@@ -101,7 +101,7 @@ class Follower:
         """Follow a session from now on that is told of; or all, as long as a place wants that."""
         if self._stream is None:
             return  # the next connection begins with what is stored
-        row = None if session is None else self._messenger.state.followed(session)
+        row = None if session is None else self._messenger.state.followed_session(session)
         everything = bool(self._messenger.state.following_all())
         if session is None and self._everything and not everything:
             await self._follow_own()
@@ -128,7 +128,7 @@ class Follower:
 
     async def _look_again(self, session: str) -> None:
         """Follow a session that was not there when it was asked for, if it was created since."""
-        if self._messenger.state.followed(session) is None:
+        if self._messenger.state.followed_session(session) is None:
             return
         with suppress(QuarterdeckError):  # who creates it asks for it then
             await (await self._people.bot()).session(session).read()
@@ -155,7 +155,7 @@ class Follower:
                 for session, place in places.items():
                     if place.reason == "unknown":
                         self._seen.pop(session, None)
-                        self._reporter.gone(session)
+                        self._reporter.forget_session(session)
                         await self._look_again(session)
                 self.connected, self.failure = True, ""
                 with suppress(QuarterdeckError):  # the stream tells of a hub that is gone

@@ -132,7 +132,7 @@ def value_of(field: Field, typed: str) -> Raw:
             value = typed
             _check_bounds(field, len(typed), " characters")
         case "number" | "integer":
-            value = _parsed(field, typed)
+            value = _parse_number(field, typed)
         case "boolean":
             words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
             if typed.lower() not in words:
@@ -150,7 +150,7 @@ def value_of(field: Field, typed: str) -> Raw:
     return Raw(msgspec.json.encode(value))
 
 
-def _parsed(field: Field, typed: str) -> int | float:
+def _parse_number(field: Field, typed: str) -> int | float:
     try:
         value = int(typed) if field.kind == "integer" else float(typed.replace(",", "."))
     except ValueError as error:

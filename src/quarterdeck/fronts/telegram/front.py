@@ -35,7 +35,7 @@ from quarterdeck.fronts.telegram.options import Options
 from quarterdeck.fronts.telegram.outbox import Outbox
 from quarterdeck.fronts.telegram.outbox_news import Failed
 from quarterdeck.fronts.telegram.outbox_store import OutboxStore
-from quarterdeck.fronts.telegram.people import opened
+from quarterdeck.fronts.telegram.people import open_people
 from quarterdeck.fronts.telegram.reporter import Reporter
 from quarterdeck.fronts.telegram.state import FrontState
 from quarterdeck.fronts.telegram.supervision import keep_running
@@ -102,7 +102,7 @@ async def run_front(
             for tables in (FrontState, Inbox, AskStore, OutboxStore):
                 tables(database)
             await shared.join(database.connection)
-        async with open_bot(settings.token, base=settings.api) as api, opened(where) as people:
+        async with open_bot(settings.token, base=settings.api) as api, open_people(where) as people:
             if shared is not None:
                 api.before = shared.keep
             outbox = Outbox(
@@ -121,15 +121,15 @@ async def run_front(
             running.services = services
             bot = Bot(services)
 
-            def failed(part: str, error: Exception) -> None:
-                running.health.failed(part, error, clock.now())
+            def note_failure(part: str, error: Exception) -> None:
+                running.health.note_failure(part, error, clock.now())
                 with suppress(sqlite3.Error):
                     running.health.store(messenger.state)
 
             async with anyio.create_task_group() as tasks:
 
                 def keep(part: str, run: Callable[[], Awaitable[None]]) -> None:
-                    tasks.start_soon(keep_running, part, run, clock, failed)
+                    tasks.start_soon(keep_running, part, run, clock, note_failure)
 
                 keep("the outbox", outbox.run)
                 follower = Follower(messenger, people, reporter)

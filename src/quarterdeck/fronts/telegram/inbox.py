@@ -60,7 +60,7 @@ class Inbox:
         try:
             with self.database.transaction():
                 for update_id, lane, body in rows:
-                    if self._known(update_id):
+                    if self._is_known(update_id):
                         continue
                     connection.execute(
                         "INSERT INTO inbox (update_id, lane, body, at) VALUES (?, ?, ?, ?)",
@@ -72,7 +72,7 @@ class Inbox:
                 connection.execute("PRAGMA synchronous = NORMAL")
         return new
 
-    def _known(self, update_id: int) -> bool:
+    def _is_known(self, update_id: int) -> bool:
         found = self._connection.execute(
             "SELECT 1 FROM handled WHERE update_id = ?1"
             " UNION ALL SELECT 1 FROM inbox WHERE update_id = ?1",
@@ -80,19 +80,19 @@ class Inbox:
         ).fetchone()
         return found is not None
 
-    def waiting(self) -> list[Waiting]:
+    def waiting_updates(self) -> list[Waiting]:
         """The updates that are not done, in their order."""
         rows = self._connection.execute(
             "SELECT update_id, lane, body, begun FROM inbox ORDER BY at, update_id"
         ).fetchall()
-        return [_waiting(row) for row in rows]
+        return [_waiting_update(row) for row in rows]
 
     def update(self, update_id: int) -> Waiting | None:
         """An update that is not done."""
         row = self._connection.execute(
             "SELECT update_id, lane, body, begun FROM inbox WHERE update_id = ?", (update_id,)
         ).fetchone()
-        return None if row is None else _waiting(row)
+        return None if row is None else _waiting_update(row)
 
     def in_lane(self, lane: str) -> list[Waiting]:
         """The updates of a lane that are not done."""
@@ -100,7 +100,7 @@ class Inbox:
             "SELECT update_id, lane, body, begun FROM inbox WHERE lane = ? ORDER BY at, update_id",
             (lane,),
         ).fetchall()
-        return [_waiting(row) for row in rows]
+        return [_waiting_update(row) for row in rows]
 
     def begin(self, update_id: int) -> None:
         """An update is being handled."""
@@ -122,7 +122,7 @@ class Inbox:
             "UPDATE inbox SET begun = max(begun, ?) WHERE update_id = ?", (stage, update_id)
         )
 
-    def done(self, update_id: int, at: float) -> None:
+    def mark_done(self, update_id: int, at: float) -> None:
         """An update is done. In the transaction of what it caused, if that is one."""
         with self.database.transaction() as connection:
             connection.execute("DELETE FROM inbox WHERE update_id = ?", (update_id,))
@@ -143,5 +143,5 @@ class Inbox:
         )
 
 
-def _waiting(row: tuple[int, str, bytes, int]) -> Waiting:
+def _waiting_update(row: tuple[int, str, bytes, int]) -> Waiting:
     return Waiting(update_id=row[0], lane=row[1], body=row[2], begun=bool(row[3]))

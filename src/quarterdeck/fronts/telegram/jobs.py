@@ -21,7 +21,7 @@ from quarterdeck.fronts.telegram.asks import Rows
 from quarterdeck.fronts.telegram.chats import Place
 from quarterdeck.fronts.telegram.options import HEALTH, StoredHealth
 from quarterdeck.fronts.telegram.state import FrontState, Paired
-from quarterdeck.fronts.telegram.text import Part, fitted, plain
+from quarterdeck.fronts.telegram.text import Part, fit, plain
 
 if TYPE_CHECKING:
     from quarterdeck.fronts.telegram.messenger import Messenger
@@ -84,7 +84,7 @@ class Health:
             state.set_meta(HEALTH, msgspec.json.encode(made))
             self._stored = made
 
-    def failed(self, part: str, error: Exception, now: float) -> None:
+    def note_failure(self, part: str, error: Exception, now: float) -> None:
         """A part of the front has failed, and is started again. `store` keeps it."""
         self.failures += 1
         self.failed_at = now
@@ -158,7 +158,7 @@ class Job:
     @property
     def paired(self) -> Paired:
         """The person. Raises `NotPaired`."""
-        found = self.messenger.state.paired(self.user)
+        found = self.messenger.state.paired_person(self.user)
         if found is None:
             raise NotPaired
         return found
@@ -173,9 +173,9 @@ class Job:
         if right not in me.rights:
             raise Forbidden(f"{me.name} is {me.role.value} and may not {right.value}")
 
-    def done(self) -> None:
+    def mark_done(self) -> None:
         """Nothing is left to do. In the transaction of what was done, which is then done once."""
-        self.messenger.inbox.done(self.update_id, self.messenger.clock.now())
+        self.messenger.inbox.mark_done(self.update_id, self.messenger.clock.now())
 
     # --- what ----------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class Job:
         if not name:
             self._said += 1
         key = f"reply:{self.services.me.id}:{self.update_id}:{name or self._said}"
-        part = fitted(plain(text) if isinstance(text, str) else text)
+        part = fit(plain(text) if isinstance(text, str) else text)
         if note is None and session:
             note = Note(session=session)
         self.messenger.say(

@@ -20,7 +20,7 @@ from quarterdeck.fronts.telegram.chats import Place
 from quarterdeck.fronts.telegram.jobs import Services
 from quarterdeck.fronts.telegram.people import is_revoked
 from quarterdeck.fronts.telegram.progress import money
-from quarterdeck.fronts.telegram.text import Part, bold, fitted, joined
+from quarterdeck.fronts.telegram.text import Part, bold, fit, join
 from quarterdeck.fronts.telegram.types import Message, Update
 from quarterdeck.protocol.usage import UsageBy
 
@@ -83,7 +83,7 @@ class Later:
             return
         self._checked = self._messenger.clock.now()
         for user in self._messenger.state.paired_users():
-            paired = self._messenger.state.paired(user)
+            paired = self._messenger.state.paired_person(user)
             try:
                 if paired is not None:
                     await (await self._services.people.client(paired.token)).whoami()
@@ -107,12 +107,12 @@ class Later:
         if self._messenger.state.meta(DAILY) == day.encode():
             return
         for user in sorted(self._messenger.options.users):
-            if self._messenger.state.paired(user) is not None:
+            if self._messenger.state.paired_person(user) is not None:
                 await self._summary(user, day, local)
         self._messenger.state.set_meta(DAILY, day.encode())
 
     async def _summary(self, user: int, day: str, local: datetime) -> None:
-        paired = self._messenger.state.paired(user)
+        paired = self._messenger.state.paired_person(user)
         assert paired is not None
         try:
             hub = await self._services.people.client(paired.token)
@@ -135,4 +135,4 @@ class Later:
             pieces.append(f"\n• {row.key or '(no project)'}: {spent}")
         if asks:
             pieces.append(f"\n❓ open questions: {len(asks)}")
-        self._messenger.say(Place(chat=user), fitted(joined(pieces)), key=f"daily:{user}:{day}")
+        self._messenger.say(Place(chat=user), fit(join(pieces)), key=f"daily:{user}:{day}")

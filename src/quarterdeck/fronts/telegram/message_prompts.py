@@ -36,7 +36,7 @@ async def prompt(
         session = None  # this very update was making it when the front was interrupted
     if session is not None and not await _exists(job, session):
         job.messenger.state.forget(session)
-        job.services.reporter.changed(session)
+        job.services.reporter.note_change(session)
         session = None
     if session is None:
         await create(job, rest, blocks=blocks, options=options)
@@ -88,7 +88,7 @@ async def create(
         messenger.state.own(job.place, job.user)
         if has_prompt:
             _remember(job, session)
-    job.services.reporter.changed(session)
+    job.services.reporter.note_change(session)
     try:
         await hub.submit(
             CreateSession(
@@ -101,7 +101,7 @@ async def create(
         )
     except HubRefused:
         messenger.state.forget(session)
-        job.services.reporter.changed(session)
+        job.services.reporter.note_change(session)
         messenger.state.set_current(job.place, before)
         raise
     await job.services.follow(session)

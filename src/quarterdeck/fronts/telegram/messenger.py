@@ -10,7 +10,7 @@ from __future__ import annotations
 from quarterdeck.fronts.telegram.api import Upload
 from quarterdeck.fronts.telegram.ask_store import AskStore, Note
 from quarterdeck.fronts.telegram.asks import Press, Rows
-from quarterdeck.fronts.telegram.chats import Chosen, Place, Preferences, chosen
+from quarterdeck.fronts.telegram.chats import Chosen, Place, Preferences, choose_preference
 from quarterdeck.fronts.telegram.database import Database
 from quarterdeck.fronts.telegram.inbox import Inbox
 from quarterdeck.fronts.telegram.options import Options
@@ -55,11 +55,11 @@ class Messenger:
 
     # --- preferences ---------------------------------------------------------------------------
 
-    def chosen(self, place: Place, name: str, message: Preferences | None = None) -> Chosen:
+    def preference(self, place: Place, name: str, message: Preferences | None = None) -> Chosen:
         """A preference that holds in a place, and who said so."""
         binding = self.state.binding(place)
         project = binding.project or self.options.binding.project or ""
-        return chosen(
+        return choose_preference(
             name,
             message=message or Preferences(),
             chat=self.state.preferences(place),
@@ -70,7 +70,7 @@ class Messenger:
     def may_receive(self, place: Place) -> bool:
         """Whether the user to whom a place belongs still has access to the hub, as far as known."""
         user = self.state.owner(place)
-        return user in self.options.users and self.state.paired(user) is not None
+        return user in self.options.users and self.state.paired_person(user) is not None
 
     # --- sending -------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ from quarterdeck.fronts.telegram.outbox_store import (
     Stored,
     Task,
 )
-from quarterdeck.fronts.telegram.text import LONGEST_CAPTION, Part, fitted, sendable
+from quarterdeck.fronts.telegram.text import LONGEST_CAPTION, Part, fit, sendable
 from quarterdeck.fronts.telegram.turns import ChatTurn, Draft, Turns
 from quarterdeck.fronts.telegram.types import Buttons
 from quarterdeck.runtime.clock import Clock
@@ -151,7 +151,7 @@ class Outbox:
         message = self._store.get(key)
         if message is None or message.state in {State.FAILED, State.DELETED}:
             return False
-        part = fitted(part, LONGEST_CAPTION) if message.form in FILES else fitted(part)
+        part = fit(part, LONGEST_CAPTION) if message.form in FILES else fit(part)
         content = Content(text=part.text, entities=part.entities, buttons=buttons, html=html)
         if lazy:
             self._chat(message.chat).lazy[key] = content
@@ -169,7 +169,7 @@ class Outbox:
             return False
         self._chat(message.chat).lazy.pop(key, None)
         if message.state is State.WAITING:
-            self._store.ended(key, State.DELETED)
+            self._store.record_end(key, State.DELETED)
         else:
             self._store.put_delete(message)
             self._wake(message.chat)
@@ -306,8 +306,8 @@ class Outbox:
         finally:
             now = self._clock.now()
             if called:
-                chat.budget.used(now)
-            self._turns.overall.ended(now)
+                chat.budget.note_call(now)
+            self._turns.overall.note_end(now)
             chat.busy = False
             self._news.set()
             self._turned.set()
@@ -328,7 +328,7 @@ class Outbox:
 
     async def _do(self, chat: ChatTurn, message: Stored, task: Task) -> bool:
         if task is Task.EDIT and message.wanted == message.shown:
-            self._store.done(message.key)
+            self._store.remove_work(message.key)
             return False
         try:
             if task is Task.SEND:
@@ -338,14 +338,14 @@ class Outbox:
             else:
                 await self._edit(message, message.wanted)
         except BotApiError as error:
-            self._refused(chat, message, task, error)
+            self._note_refusal(chat, message, task, error)
         except sqlite3.Error:
             raise
         except Exception:  # a message that cannot be made must not hold up all that follow it
             log.exception("message %s could not be made", message.key)
             self._unmade(chat, message, task)
         else:
-            self._accepted(chat)
+            self._note_acceptance(chat)
         return True
 
     # --- calls -----------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ class Outbox:
             return
         self._calls.forget(message.key)
         with self._store.database.transaction():
-            self._store.sent(message, number, message.wanted)
+            self._store.record_sent(message, number, message.wanted)
             sent = Sent(
                 key=message.key, chat=message.chat, thread=message.thread, message_id=number
             )
@@ -371,13 +371,13 @@ class Outbox:
             if not error.unchanged:
                 raise
         self._calls.forget(message.key)
-        self._store.showed(message.key, content)
+        self._store.record_shown(message.key, content)
         self.counts.edited += 1
 
     async def _delete(self, message: Stored) -> None:
         if await self._calls.delete(message):
             self._calls.forget(message.key)
-            self._store.ended(message.key, State.DELETED)
+            self._store.record_end(message.key, State.DELETED)
             self.counts.deleted += 1
 
     async def _show_progress(self, chat: ChatTurn, key: str, content: Content) -> bool:
@@ -394,7 +394,7 @@ class Outbox:
                 # The next one may work; work of the store for this message is not touched.
                 log.info("progress in message %s is not shown: %s", key, error)
         else:
-            self._accepted(chat)
+            self._note_acceptance(chat)
         return True
 
     async def _show_draft(self, chat: ChatTurn, key: str, draft: Draft) -> None:
@@ -414,14 +414,16 @@ class Outbox:
                 self._pause(chat, error)
             else:
                 chat.drafts.pop(key, None)
-                self._failed(key, draft.chat, error)
+                self._note_failure(key, draft.chat, error)
         else:
             self.counts.drafts += 1
-            self._accepted(chat)
+            self._note_acceptance(chat)
 
     # --- refusals --------------------------------------------------------------------------------
 
-    def _refused(self, chat: ChatTurn, message: Stored, task: Task, error: BotApiError) -> None:
+    def _note_refusal(
+        self, chat: ChatTurn, message: Stored, task: Task, error: BotApiError
+    ) -> None:
         new = error.migrate_to
         if new is not None and new != chat.number:
             self._migrate(chat.number, new)
@@ -447,9 +449,9 @@ class Outbox:
         self._calls.forget(message.key)
         self._give_up(message, task, error)
 
-    def _accepted(self, chat: ChatTurn) -> None:
+    def _note_acceptance(self, chat: ChatTurn) -> None:
         chat.tries = 0
-        self._turns.overall.accepted()
+        self._turns.overall.note_accepted()
 
     def _pause(self, chat: ChatTurn, error: BotApiError) -> None:
         self.counts.retried += 1
@@ -460,20 +462,20 @@ class Outbox:
         chat.budget.blocked_until = self._clock.now() + pause
         if error.code == 429:
             self._store.block(chat.number, chat.budget.blocked_until)
-            self._turns.overall.refused(chat.number, self._clock.now(), pause)
+            self._turns.overall.note_refused(chat.number, self._clock.now(), pause)
         log.info("chat %d waits %g s: %s", chat.number, pause, error)
 
     def _give_up(self, message: Stored, task: Task, error: BotApiError) -> None:
         log.warning("message %s: %s", message.key, error)
         if task is Task.SEND:
-            self._store.ended(message.key, State.FAILED)
+            self._store.record_end(message.key, State.FAILED)
         elif error.gone:
-            self._store.ended(message.key, State.DELETED)
+            self._store.record_end(message.key, State.DELETED)
         else:
-            self._store.done(message.key)
-        self._failed(message.key, message.chat, error)
+            self._store.remove_work(message.key)
+        self._note_failure(message.key, message.chat, error)
 
-    def _failed(self, key: str, chat: int, error: BotApiError) -> None:
+    def _note_failure(self, key: str, chat: int, error: BotApiError) -> None:
         self.counts.failed += 1
         failed = Failed(key=key, chat=chat, code=error.code, description=error.description)
         notify(self._on_failed, failed)

@@ -116,7 +116,7 @@ class Calls:
             settled, number = await self._settle(message)
             if not settled or number is not None:
                 if number is not None:
-                    self._store.sent(message, number, message.wanted)
+                    self._store.record_sent(message, number, message.wanted)
                 return False
         if number is None:
             return True

@@ -202,7 +202,7 @@ class OutboxStore:
         """Record that the call certainly did not send it."""
         self._set(key, state=State.WAITING)
 
-    def sent(self, message: Stored, message_id: int, shown: Content) -> None:
+    def record_sent(self, message: Stored, message_id: int, shown: Content) -> None:
         """Record that it was sent; newer content becomes an edit, a deletion stays one."""
         with self.database.transaction() as connection:
             now = self.get(message.key)
@@ -215,31 +215,31 @@ class OutboxStore:
             connection.execute("DELETE FROM outbox_files WHERE key = ?", (message.key,))
             self.saw(message.chat, message_id)
             if self.task(message.key) is Task.SEND:
-                self.done(message.key)
+                self.remove_work(message.key)
                 if now is not None and now.wanted != shown:
                     self._put_work(message.key, message.chat, Task.EDIT)
 
-    def showed(self, key: str, shown: Content) -> None:
+    def record_shown(self, key: str, shown: Content) -> None:
         """Record what Telegram shows now. Work that this completes is removed."""
         with self.database.transaction():
             self._set(key, shown=msgspec.json.encode(shown))
             now = self.get(key)
             if now is not None and now.wanted == shown and self.task(key) is Task.EDIT:
-                self.done(key)
+                self.remove_work(key)
 
-    def ended(self, key: str, state: State) -> None:
+    def record_end(self, key: str, state: State) -> None:
         """Nothing more is done for a message: it failed, or is deleted."""
         with self.database.transaction() as connection:
             self._set(key, state=state)
             connection.execute("DELETE FROM outbox_files WHERE key = ?", (key,))
-            self.done(key)
+            self.remove_work(key)
 
     def _one(self, where: str, *values: Any) -> Stored | None:
         row = self._connection.execute(
             f"SELECT {_COLUMNS} FROM outbox_messages {where}",  # noqa: S608 - constants of this file
             values,
         ).fetchone()
-        return None if row is None else _stored(row)
+        return None if row is None else _stored_message(row)
 
     def _set(self, key: str, **columns: Any) -> None:
         names = ", ".join(f"{name} = ?" for name in columns)
@@ -262,7 +262,7 @@ class OutboxStore:
         """Have a message deleted."""
         self._put_work(message.key, message.chat, Task.DELETE)
 
-    def done(self, key: str) -> None:
+    def remove_work(self, key: str) -> None:
         """The work for a message is done."""
         self._connection.execute("DELETE FROM outbox_work WHERE key = ?", (key,))
 
@@ -282,7 +282,7 @@ class OutboxStore:
             return None
         message = self.get(row[0])
         if message is None:  # cannot be: both are written together
-            self.done(row[0])
+            self.remove_work(row[0])
             return self.next(chat)
         return message, Task(row[1])
 
@@ -376,7 +376,7 @@ class OutboxStore:
             ).rowcount
 
 
-def _stored(row: tuple[Any, ...]) -> Stored:
+def _stored_message(row: tuple[Any, ...]) -> Stored:
     key, chat, thread, message_id, form, wanted, shown, reply_to, silent, state, after_id = row
     return Stored(
         key=key,

@@ -94,7 +94,7 @@ class People:
 
 
 @asynccontextmanager
-async def opened(where: HubAddress) -> AsyncIterator[People]:
+async def open_people(where: HubAddress) -> AsyncIterator[People]:
     """The people of a hub, while the block runs."""
     async with AsyncExitStack() as stack:
         yield People(where, stack)

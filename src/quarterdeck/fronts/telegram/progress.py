@@ -15,9 +15,9 @@ from msgspec import Raw, Struct
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.telegram.chats import Verbosity
 from quarterdeck.fronts.telegram.shown import Leaves, safe, safe_line
-from quarterdeck.fronts.telegram.text import Part, bold, code, joined
+from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.coded_texts import end_text, worded
+from quarterdeck.protocol.coded_texts import end_text, with_texts
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import EventShape
 from quarterdeck.wire.codec import from_cli
@@ -119,7 +119,7 @@ class SessionProgress:
                 if prompt not in turn.prompts:
                     turn.prompts.append(prompt)
             case ev.ToolStarted(call=call, tool=tool, title=title, agent=agent):
-                self._started(self._begin(shape), call, tool, title, inner=agent is not None)
+                self._start_call(self._begin(shape), call, tool, title, inner=agent is not None)
             case ev.ToolEnded(call=call, failed=failed) if self.turn is not None:
                 action = self.turn.actions.get(call)
                 if action is not None:
@@ -128,7 +128,7 @@ class SessionProgress:
                 if state is SessionState.WORKING:
                     self._begin(shape)
                 if self.turn is not None:
-                    self.turn.state, self.turn.detail = state, worded(changed).detail
+                    self.turn.state, self.turn.detail = state, with_texts(changed).detail
                     if state is SessionState.IDLE and not self.turn.visible:
                         self.turn = None  # only its state had changed
             case ev.Said(line=line) | ev.Recalled(line=line) if self.turn is not None:
@@ -139,7 +139,7 @@ class SessionProgress:
             case ev.AskAnswered() | ev.AskWithdrawn() if self.turn is not None:
                 self.turn.asks = max(0, self.turn.asks - 1)
             case ev.TurnEnded() as ended:
-                return self._ended(shape, ended)
+                return self._end_turn(shape, ended)
             case ev.RunEnded() as ended if self.turn is not None:
                 return self._cut_off(shape, end_text(ended))
             case _:
@@ -161,7 +161,7 @@ class SessionProgress:
             self.turn = Turn(first=shape.seq, began=shape.at)
         return self.turn
 
-    def _started(self, turn: Turn, call: str, tool: str, title: str, *, inner: bool) -> None:
+    def _start_call(self, turn: Turn, call: str, tool: str, title: str, *, inner: bool) -> None:
         if call in turn.actions:
             return
         turn.count += 1
@@ -170,7 +170,7 @@ class SessionProgress:
         while len(turn.actions) > MOST_ACTIONS:
             del turn.actions[next(iter(turn.actions))]
 
-    def _ended(self, shape: EventShape, ended: ev.TurnEnded) -> Completed:
+    def _end_turn(self, shape: EventShape, ended: ev.TurnEnded) -> Completed:
         turn, self.turn = self._begin(shape), None
         seconds = (shape.at - turn.began) / 1000
         if ended.duration_ms is not None and seconds <= 0:
@@ -241,7 +241,7 @@ def progress_text(
     pieces += _actions(turn, SHOWN[verbose], leaves)
     if turn.live.strip() and leaves.answers and verbose != "quiet":
         pieces += ["\n\n", safe_tail(turn.live)]
-    return joined(pieces)
+    return join(pieces)
 
 
 def _actions(turn: Turn, most: int, leaves: Leaves) -> list[Part | str]:

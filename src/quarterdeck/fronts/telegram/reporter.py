@@ -14,7 +14,7 @@ import anyio
 
 from quarterdeck.fronts.telegram.api import Upload
 from quarterdeck.fronts.telegram.ask_store import Note
-from quarterdeck.fronts.telegram.asks import Press, Rows, card, closed
+from quarterdeck.fronts.telegram.asks import Press, Rows, card, closed_part
 from quarterdeck.fronts.telegram.chats import VERBOSITIES, Place, Verbosity
 from quarterdeck.fronts.telegram.messenger import Messenger
 from quarterdeck.fronts.telegram.progress import (
@@ -25,7 +25,7 @@ from quarterdeck.fronts.telegram.progress import (
 )
 from quarterdeck.fronts.telegram.shown import safe_line, safe_start
 from quarterdeck.fronts.telegram.state import Followed
-from quarterdeck.fronts.telegram.text import Part, bold, fitted, joined, plain
+from quarterdeck.fronts.telegram.text import Part, bold, fit, join, plain
 from quarterdeck.history.story import Notice, read_event
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.stream_frames import Live
@@ -77,7 +77,8 @@ class Reporter:
     def reports(self, shapes: tuple[EventShape, ...]) -> bool:
         """Whether a session that is told of is among them, or may become one."""
         return any(
-            isinstance(shape.event, ev.AskOpened) or self._followed(shape.session) is not None
+            isinstance(shape.event, ev.AskOpened)
+            or self._followed_session(shape.session) is not None
             for shape in shapes
         )
 
@@ -90,7 +91,7 @@ class Reporter:
                     ends[shape.session] = shape.seq
             self._report_queue()
             for session, seq in ends.items():
-                followed = self._followed(session)
+                followed = self._followed_session(session)
                 if followed is not None and seq > followed.seq:
                     turn = self._fold(session).turn
                     begin = seq if turn is None else turn.first - 1
@@ -125,13 +126,13 @@ class Reporter:
                 ):
                     self._ask(view.session, view.opened)
 
-    def changed(self, session: str) -> None:
+    def note_change(self, session: str) -> None:
         """Where a session belongs has changed."""
         self._known.pop(session, None)
 
-    def gone(self, session: str) -> None:
+    def forget_session(self, session: str) -> None:
         """The hub does not know a session: it was deleted, or is about to be created."""
-        followed = self._followed(session)
+        followed = self._followed_session(session)
         if followed is not None and followed.seq == 0:
             return
         self._messenger.state.forget(session)
@@ -154,7 +155,7 @@ class Reporter:
 
     def _take(self, shape: EventShape) -> bool:
         """Fold an event, and tell it if it is new. Whether its number is to be kept."""
-        followed = self._followed(shape.session)
+        followed = self._followed_session(shape.session)
         if followed is None:
             followed = self._begin(shape)
             if followed is None:
@@ -200,7 +201,7 @@ class Reporter:
         now = self._messenger.clock.now()
         self._messenger.state.follow(shape.session, None, name=name, at=now, seq=shape.seq - 1)
         self._known.pop(shape.session, None)
-        return self._followed(shape.session)
+        return self._followed_session(shape.session)
 
     def _report(self, followed: Followed, shape: EventShape) -> None:
         session = followed.session
@@ -229,19 +230,19 @@ class Reporter:
     def _fold(self, session: str) -> SessionProgress:
         return self._folds.setdefault(session, SessionProgress())
 
-    def _followed(self, session: str) -> Followed | None:
+    def _followed_session(self, session: str) -> Followed | None:
         if session not in self._known:
-            self._known[session] = self._messenger.state.followed(session)
+            self._known[session] = self._messenger.state.followed_session(session)
         return self._known[session]
 
     def _audience(self, session: str) -> list[Place]:
-        followed = self._followed(session)
+        followed = self._followed_session(session)
         own = [] if followed is None or followed.place is None else [followed.place]
         everywhere = dict.fromkeys([*own, *self._messenger.state.following_all()])
         return [place for place in everywhere if self._messenger.may_receive(place)]
 
     def _name(self, session: str) -> str:
-        followed = self._followed(session)
+        followed = self._followed_session(session)
         return self._names.get(session) or (followed.name if followed else session[:8])
 
     # --- questions -----------------------------------------------------------------------------
@@ -260,7 +261,7 @@ class Reporter:
                 file = Upload(name=made.file.name, data=made.file.text.encode())
                 caption = plain(f"{safe_line(opened.tool, 60)}, in full")
                 messenger.say(place, caption, key=f"{key}:file", note=note, file=file, quietly=True)
-            part = fitted(made.part)
+            part = fit(made.part)
             messenger.say(place, part, key=key, rows=made.rows, note=note, ask=opened.ask)
             messenger.asks.show_ask(opened.ask, key, place)
 
@@ -273,15 +274,15 @@ class Reporter:
         for key, place in self._messenger.asks.ask_messages(ask):
             made = card(row.opened, name, draft=row.draft, leaves=leaves, chat=place.chat)
             buttons = self._messenger.buttons(place.chat, made.rows, ask)
-            self._messenger.outbox.edit(key, fitted(made.part), buttons)
+            self._messenger.outbox.edit(key, fit(made.part), buttons)
 
     def _close(self, followed: Followed, ask: str, event: ev.AskAnswered | ev.AskWithdrawn) -> None:
         row = self._messenger.asks.ask(ask)
         if row is None:
             return
-        part = closed(row.opened, self._name(followed.session), event)
+        part = closed_part(row.opened, self._name(followed.session), event)
         for key, _ in self._messenger.asks.ask_messages(ask):
-            self._messenger.outbox.edit(key, fitted(part))
+            self._messenger.outbox.edit(key, fit(part))
         self._messenger.asks.close_ask(ask)
 
     # --- the queue -----------------------------------------------------------------------------
@@ -352,7 +353,7 @@ class Reporter:
             rows = ((Press(text="▶️ Resume", action="run", arg=f"/resume {followed.session}"),),)
         for place in self._audience(followed.session):
             key = f"notice:{followed.session}:{shape.seq}:{place.key}"
-            self._messenger.say(place, fitted(joined(pieces)), key=key, note=note, rows=rows)
+            self._messenger.say(place, fit(join(pieces)), key=key, note=note, rows=rows)
 
     # --- progress ------------------------------------------------------------------------------
 
@@ -396,7 +397,7 @@ class Reporter:
 
     def _show(self, session: str) -> bool:
         """Show the progress of a session's turn; False if it has none to show."""
-        fold, followed = self._folds.get(session), self._followed(session)
+        fold, followed = self._folds.get(session), self._followed_session(session)
         if fold is None or fold.turn is None or not fold.turn.visible:
             return False
         if followed is None or followed.place is None:
@@ -413,7 +414,7 @@ class Reporter:
             leaves=self._messenger.options.leaves,
             cost_usd=self._costs.get(session, 0.0),
         )
-        part = fitted(part)
+        part = fit(part)
         if self._drafts(place):
             self._messenger.outbox.draft(place.chat, place.thread, part, key=key, can_stop=True)
             return True
@@ -438,11 +439,11 @@ class Reporter:
         return True
 
     def _verbosity(self, place: Place) -> Verbosity:
-        value = self._messenger.chosen(place, "verbose").value
+        value = self._messenger.preference(place, "verbose").value
         return next((each for each in VERBOSITIES if each == value), "normal")
 
     def _drafts(self, place: Place) -> bool:
-        return place.chat > 0 and self._messenger.chosen(place, "drafts").value is True
+        return place.chat > 0 and self._messenger.preference(place, "drafts").value is True
 
     def _complete(self, followed: Followed, done: Completed) -> None:
         """A turn has ended: its progress becomes one line, and its answer is sent."""
@@ -450,7 +451,7 @@ class Reporter:
         if place is None or not messenger.may_receive(place):
             return
         progress = turn_key(session, done.turn)
-        line = joined([bold(safe_line(self._name(session), 60)), f" · {completed_line(done)}"])
+        line = join([bold(safe_line(self._name(session), 60)), f" · {completed_line(done)}"])
         reported = messenger.outbox.edit(progress, line)  # it also replaces what is not sent yet
         messenger.outbox.end_draft(progress)
         text = done.text if messenger.options.leaves.answers else ""
@@ -466,7 +467,7 @@ class Reporter:
             note=Note(session=session),
             reply_to=reply_to,
             footer=footer,
-            rich=messenger.chosen(place, "rich").value is True,
+            rich=messenger.preference(place, "rich").value is True,
         )
 
 

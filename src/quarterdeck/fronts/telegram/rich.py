@@ -44,26 +44,26 @@ def rich_parts(markdown: str) -> list[RichPart]:
     size = 0
     for block in _blocks(clean(markdown)):
         if group and size + len(block) > LONGEST:
-            found += _finished(group)
+            found += _split_blocks(group)
             group, size = [], 0
         group.append(block)
         size += len(block) + 1
-    return found + _finished(group)
+    return found + _split_blocks(group)
 
 
-def _finished(blocks: list[str]) -> list[RichPart]:
+def _split_blocks(blocks: list[str]) -> list[RichPart]:
     """One message of these blocks, or several if they are too much for one."""
     markdown = "\n".join(blocks)
-    made = _made(markdown)
+    made = _make_part(markdown)
     if made is not None:
         return [made]
     if len(blocks) <= 1:
         return [RichPart(part=part) for part in parts(markdown)]
     half = len(blocks) // 2
-    return _finished(blocks[:half]) + _finished(blocks[half:])
+    return _split_blocks(blocks[:half]) + _split_blocks(blocks[half:])
 
 
-def _made(markdown: str) -> RichPart | None:
+def _make_part(markdown: str) -> RichPart | None:
     """One rich message; None if the text is empty, or too much for one."""
     if len(markdown) > 4 * LONGEST:
         return None

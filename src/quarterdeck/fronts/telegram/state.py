@@ -121,7 +121,7 @@ class FrontState:
 
     # --- people --------------------------------------------------------------------------------
 
-    def paired(self, user: int) -> Paired | None:
+    def paired_person(self, user: int) -> Paired | None:
         """The person that a user is paired with."""
         row = self._connection.execute(
             "SELECT user, person, role, token FROM people WHERE user = ?", (user,)
@@ -143,7 +143,7 @@ class FrontState:
 
     # --- places --------------------------------------------------------------------------------
 
-    def seen(self, place: Place, *, private: bool) -> None:
+    def note_user(self, place: Place, *, private: bool) -> None:
         """A user has written there."""
         self._connection.execute(
             "INSERT OR IGNORE INTO places (chat, thread, binding, preferences, private)"
@@ -238,7 +238,7 @@ class FrontState:
 
     def _set_place(self, place: Place, column: str, value: object) -> None:
         with self.database.transaction() as connection:
-            self.seen(place, private=place.chat > 0)
+            self.note_user(place, private=place.chat > 0)
             connection.execute(
                 f"UPDATE places SET {column} = ? WHERE chat = ? AND thread = ?",  # noqa: S608
                 (value, place.chat, place.thread or 0),
@@ -264,13 +264,13 @@ class FrontState:
             ),
         )
 
-    def followed(self, session: str) -> Followed | None:
+    def followed_session(self, session: str) -> Followed | None:
         """A session that the front tells of."""
         row = self._connection.execute(
             "SELECT session, chat, thread, name, seq, turn FROM sessions WHERE session = ?",
             (session,),
         ).fetchone()
-        return None if row is None else _followed(row)
+        return None if row is None else _followed_row(row)
 
     def all_followed(self, most: int) -> list[Followed]:
         """The newest of all sessions that the front tells of."""
@@ -278,7 +278,7 @@ class FrontState:
             "SELECT session, chat, thread, name, seq, turn FROM sessions ORDER BY at DESC LIMIT ?",
             (most,),
         ).fetchall()
-        return [_followed(row) for row in rows]
+        return [_followed_row(row) for row in rows]
 
     def sessions_of(self, place: Place) -> list[Followed]:
         """The sessions of a place, newest first."""
@@ -287,7 +287,7 @@ class FrontState:
             " WHERE chat = ? AND thread = ? ORDER BY at DESC",
             (place.chat, place.thread or 0),
         ).fetchall()
-        return [_followed(row) for row in rows]
+        return [_followed_row(row) for row in rows]
 
     def set_progress(self, session: str, seq: int, turn: int, at: float) -> None:
         """Events up to a number were reported; `turn` is where the fold begins after a restart."""
@@ -397,7 +397,7 @@ def _place(chat: int, thread: int | None) -> Place:
     return Place(chat=chat, thread=thread or None)
 
 
-def _followed(row: tuple[str, int | None, int | None, str, int, int]) -> Followed:
+def _followed_row(row: tuple[str, int | None, int | None, str, int, int]) -> Followed:
     session, chat, thread, name, seq, turn = row
     place = None if chat is None else _place(chat, thread)
     return Followed(session=session, place=place, name=name, seq=seq, turn=turn)

@@ -79,7 +79,7 @@ async def _do(job: Job, update: Update, more: tuple[Message, ...]) -> None:
     elif update.stopped_message_generation is not None:
         await _stop(job, update.stopped_message_generation)
     elif update.edited_message is not None:
-        await _edited(job, update.edited_message)
+        await _edit_prompt(job, update.edited_message)
     elif update.message is not None:
         await _message(job, update.message, more)
 
@@ -92,7 +92,7 @@ async def _message(job: Job, message: Message, more: tuple[Message, ...]) -> Non
         job.messenger.state.migrate(message.chat.id, message.migrate_to_chat_id)
         job.messenger.asks.migrate(message.chat.id, message.migrate_to_chat_id)
         return
-    job.messenger.state.seen(job.place, private=job.private)
+    job.messenger.state.note_user(job.place, private=job.private)
     text = message.text or message.caption
     mention = f"@{job.services.me.username}"
     if text.startswith("/"):
@@ -105,7 +105,7 @@ async def _message(job: Job, message: Message, more: tuple[Message, ...]) -> Non
     if note is not None and note.ask and await _reply(job, note, text):
         return
     addressed = mention.lower() in text.lower() or job.replied is not None
-    mentions_only = job.messenger.chosen(job.place, "trigger").value == "mentions"
+    mentions_only = job.messenger.preference(job.place, "trigger").value == "mentions"
     if not job.private and not addressed and mentions_only:
         return
     text = _without(text, mention)
@@ -122,7 +122,7 @@ def _without(text: str, mention: str) -> str:
     return text if at < 0 else (text[:at] + text[at + len(mention) :]).strip()
 
 
-async def _edited(job: Job, message: Message) -> None:
+async def _edit_prompt(job: Job, message: Message) -> None:
     """A person has changed a message: a prompt that still waits is changed too."""
     row = job.messenger.state.prompt_of(message.chat.id, message.message_id)
     if row is None or row.user != job.user or not message.text or message.text.startswith("/"):
@@ -186,7 +186,7 @@ def _purpose(given: str) -> Purpose:
 
 def step_of(services: Services, chat: int, data: str) -> tuple[Button, Step | None] | None:
     """What a press means now; None for a button that is not one of this chat."""
-    button = services.messenger.asks.pressed(data, chat)
+    button = services.messenger.asks.press(data, chat)
     if button is None:
         return None
     if not button.ask:
@@ -231,7 +231,7 @@ async def _step(job: Job, row: AskRow, step: Step) -> None:
             with job.messenger.database.transaction():
                 job.messenger.asks.set_draft(row.ask, draft)
                 job.services.reporter.redraw(row.ask)
-                job.done()
+                job.mark_done()
         case Type(purpose=purpose, text=text):
             note = Note(session=row.session, ask=row.ask, purpose=purpose)
             about = safe_line(row.opened.title, 200)
@@ -260,7 +260,7 @@ async def _show(job: Job, row: AskRow) -> None:
             draft = replace(now.draft, shown=(*now.draft.shown, job.place.chat))
             job.messenger.asks.set_draft(row.ask, draft)
             job.services.reporter.redraw(row.ask)
-        job.done()
+        job.mark_done()
 
 
 def _is_settled(error: QuarterdeckError) -> bool:

@@ -52,7 +52,7 @@ class Part(Value):
         shift = width(self.text)
         return Part(
             text=self.text + more.text,
-            entities=self.entities + tuple(_moved(entity, shift) for entity in more.entities),
+            entities=self.entities + tuple(_shift(entity, shift) for entity in more.entities),
         )
 
     def __radd__(self, other: str) -> Part:
@@ -66,7 +66,7 @@ class Part(Value):
 
 def parts(markdown: str, *, limit: int = LONGEST) -> list[Part]:
     """The messages for a Markdown text; none for an empty one."""
-    return split(_converted(clean(markdown)), limit)
+    return split(_convert(clean(markdown)), limit)
 
 
 def plain(text: str) -> Part:
@@ -74,7 +74,7 @@ def plain(text: str) -> Part:
     return Part(text=clean(text))
 
 
-def styled(text: str, style: str, *, language: str = "") -> Part:
+def with_style(text: str, style: str, *, language: str = "") -> Part:
     """A text with one style for all of it, such as `bold`, `italic` or `blockquote`."""
     part = plain(text)
     if not part.text:
@@ -85,22 +85,22 @@ def styled(text: str, style: str, *, language: str = "") -> Part:
 
 def bold(text: str) -> Part:
     """A bold text."""
-    return styled(text, "bold")
+    return with_style(text, "bold")
 
 
 def code(text: str) -> Part:
     """A text in a fixed-width font, within a line."""
-    return styled(text, "code")
+    return with_style(text, "code")
 
 
 def pre(text: str, language: str = "") -> Part:
     """A block of code."""
-    return styled(text, "pre", language=language[:64])
+    return with_style(text, "pre", language=language[:64])
 
 
-def quoted(text: str) -> Part:
+def quote(text: str) -> Part:
     """A quotation, which is folded if it is long."""
-    return styled(text, "expandable_blockquote")
+    return with_style(text, "expandable_blockquote")
 
 
 def link(text: str, url: str) -> Part:
@@ -112,7 +112,7 @@ def link(text: str, url: str) -> Part:
     return Part(text=part.text, entities=(entity,))
 
 
-def joined(pieces: list[Part | str] | tuple[Part | str, ...]) -> Part:
+def join(pieces: list[Part | str] | tuple[Part | str, ...]) -> Part:
     """All pieces, one after the other."""
     texts: list[str] = []
     entities: list[Entity] = []
@@ -120,7 +120,7 @@ def joined(pieces: list[Part | str] | tuple[Part | str, ...]) -> Part:
     for piece in pieces:
         part = plain(piece) if isinstance(piece, str) else piece
         texts.append(part.text)
-        entities += [_moved(entity, shift) for entity in part.entities]
+        entities += [_shift(entity, shift) for entity in part.entities]
         shift += part.width
     return Part(text="".join(texts), entities=tuple(entities))
 
@@ -133,7 +133,7 @@ def cut(text: str, limit: int) -> str:
     return text[: _index(text, max(limit - 1, 0))] + "…"
 
 
-def fitted(part: Part, limit: int = LONGEST) -> Part:
+def fit(part: Part, limit: int = LONGEST) -> Part:
     """One message: as much of the part as Telegram takes in one; a cut is marked by «…».
 
     A part that is empty becomes «…», since Telegram refuses an empty text.
@@ -147,15 +147,15 @@ def fitted(part: Part, limit: int = LONGEST) -> Part:
 
 def split(part: Part, limit: int = LONGEST) -> list[Part]:
     """Parts of at most `limit` units, cut between lines where possible, else between words."""
-    text, entities = part.text, _allowed(part)
+    text, entities = part.text, _allowed_entities(part)
     found: list[Part] = []
     begin, offset = 0, 0
     while begin < len(text):
         end = _end(text, begin, offset, limit, entities)
         piece = text[begin:end]
         after = offset + width(piece)
-        entities_here = [_clipped(one, offset, after) for one in entities if one.offset < after]
-        if trimmed := _trimmed(piece, entities_here):
+        entities_here = [_clip(one, offset, after) for one in entities if one.offset < after]
+        if trimmed := _trim(piece, entities_here):
             found.append(trimmed)
         entities = [one for one in entities if one.offset + one.length > after]
         begin, offset = end, after
@@ -165,8 +165,8 @@ def split(part: Part, limit: int = LONGEST) -> list[Part]:
 def sendable(given: tuple[Part, ...], *, caption: bool) -> list[Part]:
     """The parts as Telegram takes them; it would refuse one that is too long or empty for good."""
     if caption:
-        return [fitted(given[0], LONGEST_CAPTION) if given and given[0].text else Part(text="")]
-    return [piece for part in given for piece in split(part)] or [fitted(Part(text=""))]
+        return [fit(given[0], LONGEST_CAPTION) if given and given[0].text else Part(text="")]
+    return [piece for part in given for piece in split(part)] or [fit(Part(text=""))]
 
 
 def width(text: str) -> int:
@@ -177,7 +177,7 @@ def width(text: str) -> int:
 # --- conversion ----------------------------------------------------------------------------------
 
 
-def _converted(markdown: str) -> Part:
+def _convert(markdown: str) -> Part:
     from telegramify_markdown import convert  # with a library in Rust
 
     try:
@@ -223,7 +223,7 @@ def clean(text: str) -> str:
 # --- entities ------------------------------------------------------------------------------------
 
 
-def _allowed(part: Part) -> list[Entity]:
+def _allowed_entities(part: Part) -> list[Entity]:
     units = part.text.encode("utf-16-le", "surrogatepass")
     found = [
         one
@@ -258,7 +258,7 @@ def may_link(url: str) -> bool:
     )
 
 
-def _moved(entity: Entity, by: int) -> Entity:
+def _shift(entity: Entity, by: int) -> Entity:
     return Entity(
         type=entity.type,
         offset=entity.offset + by,
@@ -268,7 +268,7 @@ def _moved(entity: Entity, by: int) -> Entity:
     )
 
 
-def _clipped(entity: Entity, begin: int, end: int) -> Entity:
+def _clip(entity: Entity, begin: int, end: int) -> Entity:
     """The part of an entity between two offsets, seen from the first one."""
     start = max(entity.offset, begin)
     return Entity(
@@ -280,7 +280,7 @@ def _clipped(entity: Entity, begin: int, end: int) -> Entity:
     )
 
 
-def _trimmed(text: str, entities: list[Entity]) -> Part | None:
+def _trim(text: str, entities: list[Entity]) -> Part | None:
     """Without white space at both ends, as Telegram would have it; None if nothing is left."""
     kept = text.strip()
     if not kept:
@@ -295,7 +295,7 @@ def _trimmed(text: str, entities: list[Entity]) -> Part | None:
     inside = [one for one in entities if one.offset < end and one.offset + one.length > lead]
     return Part(
         text=kept,
-        entities=tuple(_clipped(one, lead, end) for one in inside[:MOST_ENTITIES]),
+        entities=tuple(_clip(one, lead, end) for one in inside[:MOST_ENTITIES]),
     )
 
 

@@ -19,7 +19,7 @@ def job_of(services: Services, update: Update, *, begun: bool = False) -> Job | 
                 place=Place(chat=message.chat.id, thread=message.thread),
                 user=message.sender.id,
                 message=message,
-                replied=_replied(message),
+                replied=_replied_message(message),
                 private=message.chat.private,
                 begun=begun,
             )
@@ -43,7 +43,7 @@ def job_of(services: Services, update: Update, *, begun: bool = False) -> Job | 
             return None
 
 
-def _replied(message: Message) -> Message | None:
+def _replied_message(message: Message) -> Message | None:
     """The message that this one replies to. The first message of a topic is no reply."""
     replied = message.reply_to_message
     if replied is None or replied.forum_topic_created is not None:

@@ -66,7 +66,7 @@ class Outbox:
     @again
     def begin(self, name: str, epoch: str, now: int) -> int:
         """The cursor of an endpoint in this journal. A new endpoint begins at `now`."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             row = db.execute(
                 "SELECT position FROM cursors WHERE name = ? AND epoch = ?", (name, epoch)
             ).fetchone()
@@ -79,7 +79,7 @@ class Outbox:
     @again
     def put(self, name: str, epoch: str, position: int, waiting: Waiting) -> None:
         """Store a payload for an endpoint, and move its cursor."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             _move(db, name, epoch, position)
             db.execute(
                 "INSERT OR IGNORE INTO waiting VALUES (?, ?, ?, ?, ?, ?)",
@@ -89,12 +89,12 @@ class Outbox:
     @again
     def move(self, name: str, epoch: str, position: int) -> None:
         """Move an endpoint's cursor past events that it does not want."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             _move(db, name, epoch, position)
 
     def next(self, name: str) -> Waiting | None:
         """The payload that is due first."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             row = db.execute(
                 "SELECT id, body, at, tries, due FROM waiting WHERE name = ?"
                 " ORDER BY due, at, id LIMIT 1",
@@ -108,7 +108,7 @@ class Outbox:
     @again
     def reschedule(self, name: str, id_: str, tries: int, due: float) -> None:
         """Schedule a retry."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             db.execute(
                 "UPDATE waiting SET tries = ?, due = ? WHERE name = ? AND id = ?",
                 (tries, due, name, id_),
@@ -117,19 +117,19 @@ class Outbox:
     @again
     def remove(self, name: str, id_: str) -> None:
         """Remove a payload that was delivered or given up."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             db.execute("DELETE FROM waiting WHERE name = ? AND id = ?", (name, id_))
 
     def count(self, name: str) -> int:
         """The number of waiting payloads."""
-        with self._file.using() as db:
+        with self._file.read_transaction() as db:
             row = db.execute("SELECT count(*) FROM waiting WHERE name = ?", (name,)).fetchone()
         return int(row[0])
 
     @again
     def keep_only(self, names: Collection[str]) -> None:
         """Delete the data of removed endpoints."""
-        with self._file.changing() as db:
+        with self._file.write_transaction() as db:
             known = {str(row[0]) for row in db.execute("SELECT name FROM cursors")}
             for name in known - set(names):
                 db.execute("DELETE FROM waiting WHERE name = ?", (name,))

@@ -15,7 +15,7 @@ from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.webhooks.settings import WebhookEvent
 from quarterdeck.protocol import events
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.protocol.stored import Stored
@@ -157,7 +157,7 @@ def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | No
     """The payload for an event; None where `event_of` returns None."""
     at = _time(stored.at)
     session = _session(view, link)
-    match worded(stored.event):
+    match with_texts(stored.event):
         case events.AskOpened(ask=ask, ask_kind=kind, tool=tool, title=title, plan=plan):
             data = AskData(
                 session=session,

@@ -71,7 +71,7 @@ class Webhooks:
             self._changed.set()
 
     @asynccontextmanager
-    async def running(self, duty: Duty = alone) -> AsyncIterator[None]:
+    async def run(self, duty: Duty = alone) -> AsyncIterator[None]:
         """Deliver while the block runs. The next hub delivers the rest."""
         async with background_tasks() as tasks:
             tasks.start_soon(duty, "webhooks", self._keep)

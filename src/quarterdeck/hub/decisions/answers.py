@@ -17,7 +17,15 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
 from quarterdeck.domain.ids import derived_uuid
-from quarterdeck.hub.decisions.base import Decision, Done, Facts, State, Steps, sent, status_changes
+from quarterdeck.hub.decisions.base import (
+    Decision,
+    Done,
+    Facts,
+    State,
+    Steps,
+    send_line,
+    status_changes,
+)
 from quarterdeck.hub.decisions.inputs import AnswerFacts, GiveAnswer, StartFacts
 from quarterdeck.hub.decisions.starts import begin
 from quarterdeck.hub.effects import StoreGrant
@@ -26,13 +34,13 @@ from quarterdeck.hub.permissions.answers import Reply, late_prompt, reply_to
 from quarterdeck.hub.permissions.context import CallQuestion
 from quarterdeck.hub.permissions.edits import Edit, asked_call, check_edit, edited_call
 from quarterdeck.hub.permissions.gate import PermissionGate, as_hook
-from quarterdeck.hub.permissions.lasting_answers import check_lasting, grant_of, granted
+from quarterdeck.hub.permissions.lasting_answers import check_lasting, grant_of, grant_text
 from quarterdeck.hub.permissions.raw_answers import check_raw, read_raw
 from quarterdeck.hub.run_state import RunState
 from quarterdeck.journal.base import AskRecord
 from quarterdeck.policy.grants import Grant
 from quarterdeck.protocol import commands as cmd
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import Outcome
 from quarterdeck.protocol.events import (
     AskAnswered,
@@ -98,7 +106,7 @@ def _late_question(
         case AskAnswered(by=by):
             raise Conflict("already_answered", f"already answered by {by}")
         case AskWithdrawn() as withdrawn if state.run is not None:
-            reason = worded(withdrawn).reason
+            reason = with_texts(withdrawn).reason
             raise Conflict("withdrawn", f"the question was withdrawn: {reason}")
         case _ if state.run is not None:
             raise Conflict("not_open", "the question went away with its process")
@@ -175,7 +183,7 @@ def decide_give_answer(state: State, given: GiveAnswer, facts: StartFacts) -> De
     if given.late:
         return (yield from _answer_late(state, opened, command, given.edit, facts))
     reply = _reply(state, opened, command, given.edit)
-    reply = replace(reply, coded=(*reply.coded, granted(given.grant)))
+    reply = replace(reply, coded=(*reply.coded, grant_text(given.grant)))
     return (yield from _answer_open(state, opened, command, reply, facts))
 
 
@@ -216,10 +224,10 @@ def _answer(
     if line is None:
         raise Conflict("not_open", "the question is not open any more")
     answer = Raw(msgspec.json.encode(command.answer))
-    yield from open_asks.answered(opened, reply, command.by, answer)
-    yield from sent(run, line)
+    yield from open_asks.answer_events(opened, reply, command.by, answer)
+    yield from send_line(run, line)
     yield from status_changes(run, at)
-    yield from run.switches.chosen(reply.body, run.spec, command.by)
+    yield from run.switches.answer_events(reply.body, run.spec, command.by)
 
 
 def _answer_late(
@@ -243,7 +251,7 @@ def _answer_late(
             yield from begin(state, facts, Origin(), answered, changed, queued)
         case _:
             content = Raw(msgspec.json.encode(late_prompt(opened, answer, edit)))
-            queued = _queued(opened.ask, content, command.by)
+            queued = _answer_prompt(opened.ask, content, command.by)
             switches = _in_mode_of(view.spec, answer, command.by)
             origin = Origin(cli_session=view.cli_session)
             yield from begin(state, facts, origin, answered, *switches, queued)
@@ -276,10 +284,10 @@ def _to_implement(
     """What makes a new conversation implement a plan."""
     spec = with_mode(spec, ACCEPT_EDITS, asked_for=False)
     content = Raw(msgspec.json.encode(f"Implement the following plan:\n\n{plan}"))
-    return SpecChanged(spec=spec, by=by), _queued(ask, content, by)
+    return SpecChanged(spec=spec, by=by), _answer_prompt(ask, content, by)
 
 
-def _queued(ask: str, content: Raw, by: str) -> PromptQueued:
+def _answer_prompt(ask: str, content: Raw, by: str) -> PromptQueued:
     """The prompt that an answer makes. A question is answered once, and so has one at most."""
     return PromptQueued(prompt=derived_uuid(ask, "answer"), content=content, by=by)
 

@@ -89,7 +89,9 @@ class Done(Value):
 NOTHING = Done()
 
 
-def sent(run: RunState, line: bytes | None, by: str = "", message: Message | None = None) -> Steps:
+def send_line(
+    run: RunState, line: bytes | None, by: str = "", message: Message | None = None
+) -> Steps:
     """Have a line sent to the CLI, if there is one. `message` is what it says, if it is known."""
     if line is None:
         return

@@ -17,7 +17,7 @@ from quarterdeck.hub.decisions.base import (
     Facts,
     State,
     Steps,
-    sent,
+    send_line,
     status_changes,
 )
 from quarterdeck.hub.decisions.inputs import (
@@ -168,7 +168,7 @@ def decide_request(state: State, ask: AskCli, facts: Facts) -> Decision[Done]:
     if run is None or (ask.of and run.run != ask.of):
         raise Conflict(*NOT_RUNNING)
     request_id, line = run.peer.request_line(ask.command)
-    yield from sent(run, line, ask.by)
+    yield from send_line(run, line, ask.by)
     expected = Expect(request_id=request_id, subtype=ask.command.subtype)
     return Done(effects=(expected,), request=request_id)
 
@@ -177,7 +177,7 @@ def decide_give_up(state: State, given_up: GiveUp, facts: Facts) -> Decision[Don
     """Cancel a request: no caller waits for its answer."""
     del facts
     if state.run is not None:
-        yield from sent(state.run, state.run.peer.cancel_line(given_up.request_id))
+        yield from send_line(state.run, state.run.peer.cancel_line(given_up.request_id))
     return NOTHING
 
 
@@ -273,7 +273,7 @@ def send_prompt(
     message = Prompt(message=CheckedBody(content=content), uuid=uuid)
     _, line = run.peer.prompt_line(message)
     yield event
-    yield from sent(run, line, message=message)
+    yield from send_line(run, line, message=message)
     yield from status_changes(run, at)
 
 

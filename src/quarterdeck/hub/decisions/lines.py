@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from quarterdeck.domain.coded import CodedText
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub import holdings
-from quarterdeck.hub.decisions.base import Decision, Known, State, Steps, sent
+from quarterdeck.hub.decisions.base import Decision, Known, State, Steps, send_line
 from quarterdeck.hub.decisions.inputs import Line, LineFacts
-from quarterdeck.hub.lines import ReadLine, kept, messages
+from quarterdeck.hub.lines import ReadLine, line_event, messages
 from quarterdeck.hub.peer_prompts import peer_prompts
 from quarterdeck.hub.permissions.context import NO_RULING, CallQuestion, Ruling
 from quarterdeck.hub.permissions.open_asks import PLAN, AskFactory
@@ -100,14 +100,14 @@ def decide_line(state: State, said: Line, facts: LineFacts) -> Decision[LineResu
     uuid = getattr(message, "uuid", None)
     if run.inbound and uuid and run.peer.has_seen(uuid):
         return NO_RESULT  # 2.1.120 repeats all that it said when it dials again
-    report = yield Known(kept(run.run, said.number, line, message, flaw), message)
+    report = yield Known(line_event(run.run, said.number, line, message, flaw), message)
     assert report is not None
     if not report.events:
         return NO_RESULT
     if report.plain:  # as most lines are
         yield from holdings.changes(run.holds, message)
         for answer in report.answers:
-            yield from sent(run, answer)
+            yield from send_line(run, answer)
         yield from run.status.changes(run.peer, message, facts.now)
         return NO_RESULT
     turns: list[TurnEnded] = []
@@ -125,7 +125,7 @@ def decide_line(state: State, said: Line, facts: LineFacts) -> Decision[LineResu
             case Asked(request=request):
                 yield from _decide_request(run, request, report, facts.rulings, facts.now)
             case Withdrawn() | WireTaken() | WireEnded():
-                yield from translated(run, event, report.tool_calls, turns)
+                yield from translate_event(run, event, report.tool_calls, turns)
             case _:
                 pass
     if isinstance(message, Init):
@@ -136,7 +136,7 @@ def decide_line(state: State, said: Line, facts: LineFacts) -> Decision[LineResu
     yield from list(hints(run.sandbox, run.holds, message))
     yield from holdings.changes(run.holds, message)
     for answer in report.answers:
-        yield from sent(run, answer)
+        yield from send_line(run, answer)
     yield from run.status.changes(run.peer, message, facts.now)
     whole = isinstance(message, Assistant | Result)
     if not (whole or endings or turns):
@@ -157,7 +157,7 @@ def _decide_ending(run: RunState, subtype: str, ending: Ending, at: int) -> Step
         yield from open_plans(run, at, _plan_in(ending), at)
 
 
-def translated(
+def translate_event(
     run: RunState, event: PeerEvent, tool_calls: int, turns: list[TurnEnded] | None = None
 ) -> Steps:
     """What an event of the protocol means to us. Turns that have ended are added to `turns`."""
@@ -209,7 +209,7 @@ def _decide_request(
             )
         case request:
             error = f"the hub does not do {type(request).__name__}"
-            yield from sent(run, run.peer.refusal_line(request_id, error))
+            yield from send_line(run, run.peer.refusal_line(request_id, error))
 
 
 def _decide_ask(
@@ -225,13 +225,13 @@ def _decide_ask(
     decision = run.gate.decide_ask(request, report.earlier[request_id], ruling, at)
     if decision.body is not None:
         yield from decision.events
-        yield from sent(run, run.peer.answer_line(request_id, decision.body))
+        yield from send_line(run, run.peer.answer_line(request_id, decision.body))
         return
     plan = run.asks.plan_of(request)
     if request.tool_name == PLAN and not plan and permits(run.version, GetPlan):
-        yield from sent(run, run.peer.request_line(GetPlan())[1])
+        yield from send_line(run, run.peer.request_line(GetPlan())[1])
         return
-    shown = decision.shown(request)
+    shown = decision.shown_request(request)
     card = _cards(run).tool(request_id, shown, plan, at, number=run.said, json=json)
     yield decision.with_policy(card)
 
@@ -248,7 +248,7 @@ def _decide_hook(
         return
     yield from decision.events
     body = decision.body or SyncOutput()
-    yield from sent(run, run.peer.answer_line(request_id, body))
+    yield from send_line(run, run.peer.answer_line(request_id, body))
 
 
 def open_plans(run: RunState, before: int, plan: str | None, at: int) -> Steps:
@@ -274,7 +274,7 @@ def _plan_in(ending: Ending) -> str | None:
 # --- the transcript ------------------------------------------------------------------------------
 
 
-def recalled(run: RunState, lines: Iterable[bytes]) -> Steps:
+def import_lines(run: RunState, lines: Iterable[bytes]) -> Steps:
     """Messages of the CLI's transcript. Those that the hub has received are ignored."""
     for uuid, line in messages(lines):
         if run.peer.has_seen(uuid):
@@ -284,4 +284,4 @@ def recalled(run: RunState, lines: Iterable[bytes]) -> Steps:
             yield from _peers(run, report.message)
         for event in report.events if report is not None else ():
             if isinstance(event, WireTaken):
-                yield from translated(run, event, 0)
+                yield from translate_event(run, event, 0)

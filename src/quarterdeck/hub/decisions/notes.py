@@ -25,7 +25,7 @@ LOGGED_PATHS = 200
 def decide_note(state: State, note: Note, facts: Facts) -> Decision[Done]:
     """A note for people, or for the audit log."""
     del facts
-    yield from _kept(state, note.created)
+    yield from _create_keeper(state, note.created)
     yield Noted(level=note.level, text="", coded=note.coded, by=note.by, about=note.about)
     return NOTHING
 
@@ -33,12 +33,12 @@ def decide_note(state: State, note: Note, facts: Facts) -> Decision[Done]:
 def decide_record_call(state: State, call: RecordCall, facts: Facts) -> Decision[Done]:
     """The audit entry of a call at `/mcp`."""
     del facts
-    yield from _kept(state, call.created)
+    yield from _create_keeper(state, call.created)
     yield call.entry
     return NOTHING
 
 
-def _kept(state: State, created: SessionCreated | None) -> Steps:
+def _create_keeper(state: State, created: SessionCreated | None) -> Steps:
     """What makes the session that keeps an entry, unless it is there: it has no agent."""
     if state.stored is not None:
         return

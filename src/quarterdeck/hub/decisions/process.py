@@ -14,7 +14,7 @@ from quarterdeck.hub.decisions.base import (
     Facts,
     State,
     Steps,
-    sent,
+    send_line,
     status_changes,
 )
 from quarterdeck.hub.decisions.inputs import (
@@ -35,7 +35,7 @@ from quarterdeck.hub.decisions.inputs import (
     StartFailed,
     TranscriptRead,
 )
-from quarterdeck.hub.decisions.lines import WATCHING_HOOK, recalled, translated
+from quarterdeck.hub.decisions.lines import WATCHING_HOOK, import_lines, translate_event
 from quarterdeck.hub.decisions.starts import begin, check_machine, next_spec
 from quarterdeck.hub.effects import (
     Acknowledge,
@@ -99,7 +99,7 @@ def decide_started(state: State, started: Started, facts: Facts) -> Decision[Don
         if (box := started.sandbox) is not None:
             yield SandboxStarted(run=run.run, state=box.state, paths=box.paths)
         if not run.greeting:
-            yield from sent(run, run.peer.request_line(_greeting(run))[1])
+            yield from send_line(run, run.peer.request_line(_greeting(run))[1])
     return Done(effects=waits)
 
 
@@ -205,7 +205,7 @@ def decide_inbound_reconnect(
     lost = again.last is not None and not run.peer.has_seen(again.last)
     yield LinkFound(run=run.run, lost=lost)
     for line in run.peer.lines_to_repeat():
-        yield from sent(run, line)
+        yield from send_line(run, line)
     yield from status_changes(run, facts.now)
     return Done(then=(SendNext(),))
 
@@ -233,7 +233,7 @@ def decide_transcript(state: State, read: TranscriptRead, facts: Facts) -> Decis
     run = state.run_of(read.run)
     if run is None:
         return NOTHING
-    yield from recalled(run, read.lines)
+    yield from import_lines(run, read.lines)
     if read.cli_session is not None and state.view.cli_session is None:
         yield CliSession(cli_session=read.cli_session)
     return NOTHING
@@ -301,7 +301,7 @@ def decide_move(state: State, move: Move, facts: EndFacts) -> Decision[Done]:
     changes: list[Event] = list(move.notes)
     if move.spec != view.spec:
         changes.insert(0, SpecChanged(spec=move.spec, by=move.by))
-    switched = () if run is None else tuple(run.switches.ended(run.spec))
+    switched = () if run is None else tuple(run.switches.end_events(run.spec))
     spec = next_spec(view, origin, (*switched, *changes))
     if move.here:
         check_machine(spec, state.session)
@@ -324,13 +324,13 @@ def decide_move(state: State, move: Move, facts: EndFacts) -> Decision[Done]:
 
 def _close(run: RunState, over: RunEnded, at: int) -> Decision[list[tuple[str, Ending]]]:
     """What was open ends with the process. Returns the requests of ours that end."""
-    yield from run.switches.ended(run.spec)
+    yield from run.switches.end_events(run.spec)
     endings: list[tuple[str, Ending]] = []
     for event in run.peer.open_requests(end_text(over)):
         if isinstance(event, RequestEnded):
             endings.append((event.request_id, event.ending))
         else:
-            yield from translated(run, event, 0)
+            yield from translate_event(run, event, 0)
     yield from status_changes(run, at, over=True)
     return endings
 
@@ -348,7 +348,7 @@ def _begin_afresh(state: State, run: RunState, over: RunEnded, facts: EndFacts) 
 def _at_end(state: State, run: RunState, over: RunEnded, facts: EndFacts) -> Steps:
     """What is written down before the end of a run."""
     if run.meter.used:
-        metered = run.meter.metered(run.run, facts.prices)
+        metered = run.meter.metered_event(run.run, facts.prices)
         if metered.models != state.view.account.metered:
             yield metered
     yield from crashes.alarms_at_end(state.view, over, answered=run.watch.answered_for)

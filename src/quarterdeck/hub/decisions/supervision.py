@@ -15,7 +15,7 @@ from quarterdeck.hub.decisions.base import (
     Facts,
     State,
     Steps,
-    sent,
+    send_line,
 )
 from quarterdeck.hub.decisions.inputs import (
     AliveFacts,
@@ -58,7 +58,7 @@ def decide_tick(state: State, tick: Tick, facts: StartFacts) -> Decision[Done]:
     if state.stored is None:
         return NOTHING
     view, run = state.view, state.run
-    freed = bool(view.account.budgets) and (yield from _freed(view, facts.over))
+    freed = bool(view.account.budgets) and (yield from _lift_budgets(view, facts.over))
     if run is None:
         if restart_due(view, facts):
             yield from _restart(state, facts)
@@ -106,7 +106,7 @@ def _plans_and_turns(run: RunState, now: int) -> Steps:
     if run.lost_turn.is_over(now):
         lost = CodedText(code=TextCode.TURN_END_LOST)
         yield Noted(level="warning", text="", coded=lost)
-        yield run.turns.lost(run.peer.turns.taken, run.meter.tool_calls)
+        yield run.turns.lost_turn_end(run.peer.turns.taken, run.meter.tool_calls)
 
 
 # --- budgets -------------------------------------------------------------------------------------
@@ -116,11 +116,11 @@ def decide_freed(state: State, check: CheckFreed, facts: BudgetFacts) -> Decisio
     """Which limits are not reached any more: they were raised, or a day or a run is new."""
     del check
     if state.view.account.budgets:
-        yield from _freed(state.view, facts.over)
+        yield from _lift_budgets(state.view, facts.over)
     return NOTHING
 
 
-def _freed(view: SessionView, over: tuple[BudgetReached, ...]) -> Decision[bool]:
+def _lift_budgets(view: SessionView, over: tuple[BudgetReached, ...]) -> Decision[bool]:
     _, freed = news(view.account, list(over))
     for each in freed:
         yield BudgetFreed(scope=each.scope, unit=each.unit)
@@ -135,15 +135,15 @@ def decide_spending(state: State, check: CheckSpending, facts: BudgetFacts) -> D
     run, view = state.run, state.view
     if run is None:
         return NOTHING
-    ended = run.watch.ended(view.account)
+    ended = run.watch.ended_alarms(view.account)
     over = list(facts.over)
     looked = facts.changed or check.again
     checked = (SpendingChecked(),) if looked else ()
     fresh = news(view.account, over)[0] if looked else []
     due = looked and (run.meter.due or (bool(fresh) and run.meter.used))
-    metered = run.meter.metered(run.run, facts.prices) if due else None
+    metered = run.meter.metered_event(run.run, facts.prices) if due else None
     if over and run.busy and not run.stopped_at:
-        yield from sent(run, run.peer.request_line(Interrupt())[1], by=BUDGET)
+        yield from send_line(run, run.peer.request_line(Interrupt())[1], by=BUDGET)
     for alarm in ended:
         yield AlarmEnded(alarm=alarm)
     if metered is not None:
@@ -180,9 +180,9 @@ def decide_alive(state: State, check: CheckAlive, facts: AliveFacts) -> Decision
     )
     for finding in findings:
         if finding.act is AlarmAct.TURN_INTERRUPTED:
-            yield from sent(run, run.peer.request_line(Interrupt())[1])
+            yield from send_line(run, run.peer.request_line(Interrupt())[1])
         elif finding.act is AlarmAct.ANSWER_REPEATED and run.watch.unheeded is not None:
-            yield from sent(run, run.peer.answered_line(run.watch.unheeded))
+            yield from send_line(run, run.peer.answered_line(run.watch.unheeded))
     for finding in findings:
         yield Alarmed(alarm=finding.alarm, text="", coded=finding.coded, act=finding.act.value)
     return NOTHING

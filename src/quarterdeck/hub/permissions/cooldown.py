@@ -27,7 +27,7 @@ class Cooldown(Mutable):
     _revisions: int = 0
     _since: int | None = None
 
-    def answered(self, answer: Raw, at: int) -> None:
+    def note_answer(self, answer: Raw, at: int) -> None:
         """A question was answered, at a time in ms: revision begins a rest, approval ends it."""
         try:
             found = _decoder.decode(answer)
@@ -50,6 +50,6 @@ class Cooldown(Mutable):
         rest = self.base * min(self._revisions, LONGEST)
         return max(math.ceil(rest - (now - self._since) / 1000), 0)
 
-    def refused(self, at: int) -> None:
+    def note_refusal(self, at: int) -> None:
         """A plan came too soon, at a time in ms: the rest begins again."""
         self._since = at

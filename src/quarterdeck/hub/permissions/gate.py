@@ -80,7 +80,7 @@ class GateDecision(Value):
     narrowest: tuple[str, ...] = ()
     lasting: bool = True
 
-    def shown(self, request: CanUseTool) -> CanUseTool:
+    def shown_request(self, request: CanUseTool) -> CanUseTool:
         """The request that a person is asked about: with the input that would run."""
         if self.verdict is None or not self.verdict.input:
             return request
@@ -210,17 +210,17 @@ class PermissionGate(Mutable):
         """A person is asked about a call: the CLI does not decide it."""
         self._undecided.pop(opened.tool_use_id or "", None)
 
-    def decided(self, event: Decided, at: int) -> None:
+    def note_decision(self, event: Decided, at: int) -> None:
         """The audit has an entry for a call: the CLI does not decide it."""
         self._undecided.pop(event.tool_use_id or "", None)
         if event.verdict == Behavior.DENY.value:
             self._writing.pop(event.tool_use_id or "", None)
         if event.rule == PLAN_COOLDOWN and event.source == SESSION:
-            self._cooldown.refused(at)
+            self._cooldown.note_refusal(at)
 
-    def answered(self, answer: Raw, at: int) -> None:
+    def note_answer(self, answer: Raw, at: int) -> None:
         """A person has answered a question, at a time in ms."""
-        self._cooldown.answered(answer, at)
+        self._cooldown.note_answer(answer, at)
 
     def held_answered(self, opened: AskOpened, body: Struct | Raw) -> None:
         """A question that a hook held was answered. The CLI may ask the same once more.
@@ -404,7 +404,7 @@ class PermissionGate(Mutable):
             events: tuple[Event, ...] = (replace(entry, rewritten=rewritten),)
         else:
             # The CLI will ask, or let it pass by itself: that is when it is decided.
-            events = _left(seen, branch, rewritten=rewritten)
+            events = _left_events(seen, branch, rewritten=rewritten)
         if not verdict.ruled and not rewritten:
             # No rule of ours: the CLI goes on as it would without us, and asks if it must.
             return GateDecision(events=events, verdict=verdict)
@@ -443,7 +443,9 @@ def _is_heeded(version: Version | None) -> bool:
     return version is not None and version >= HEEDED
 
 
-def _left(seen: PreToolUseInput, branch: str | None, *, rewritten: bool) -> tuple[Event, ...]:
+def _left_events(
+    seen: PreToolUseInput, branch: str | None, *, rewritten: bool
+) -> tuple[Event, ...]:
     """What the entry of a call that the CLI decides will need and no line of the CLI tells."""
     if not seen.tool_use_id or (branch is None and not rewritten):
         return ()

@@ -78,7 +78,7 @@ def grant_of(
     )
 
 
-def granted(grant: Grant) -> CodedText:
+def grant_text(grant: Grant) -> CodedText:
     """Exactly what was granted, for the audit log."""
     where = "all"
     if grant.session is not None:

@@ -49,12 +49,12 @@ class OpenAsks(Mutable):
                     plan = parse_plan(block.input)
                     self._plans = {block.id: plan.plan} if plan and plan.plan else {}
 
-    def opened(self, card: AskOpened) -> None:
+    def add(self, card: AskOpened) -> None:
         """A person is asked."""
         self._cards[card.ask] = card
         self._by_request[card.request_id] = card.ask
 
-    def closed(self, ask: str) -> AskOpened | None:
+    def remove(self, ask: str) -> AskOpened | None:
         """A question is answered or withdrawn: its card, if it is one of this run."""
         card = self._cards.pop(ask, None)
         if card is not None:
@@ -150,7 +150,7 @@ class AskFactory:
         return f"{self._session}.{derived_id(at / 1000, self._run, str(number), request_id)}"
 
 
-def answered(opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
+def answer_events(opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
     """A person has answered: what is journalled of it."""
     title, rule, source = opened.title, opened.rule, opened.source
     coded = reply.coded

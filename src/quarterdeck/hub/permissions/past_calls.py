@@ -121,7 +121,7 @@ class _Reader:
             case TurnEnded(cost_usd=cost):
                 self._cost += cost
             case Said(line=line):
-                self._said(at, bytes(line))
+                self._read_line(at, bytes(line))
             case AskOpened(tool_use_id=str(id_), branch=branch) if id_ in self.calls:
                 self._settle(id_, branch, asked=True)
             case Decided(tool_use_id=str(id_), branch=branch) if id_ in self.calls:
@@ -141,7 +141,7 @@ class _Reader:
             past = replace(past, done=decided.verdict, by=decided.by, rule=decided.rule)
         self.calls[id_] = past
 
-    def _said(self, at: int, line: bytes) -> None:
+    def _read_line(self, at: int, line: bytes) -> None:
         if not any(sign in line for sign in _SIGNS):
             return
         match codec.from_cli(line):

@@ -134,7 +134,7 @@ class Policies:
         if GLOBAL in self._files:
             found.append(self._files[GLOBAL].policy)
         if name is not None:
-            found.append(self.named(name) or _asking(name))
+            found.append(self.find(name) or _ask_policy(name))
         if self._granted is not None:
             found.append(self._granted)
         return Rules(policies=tuple(found), private=self._private_on(machine))
@@ -153,14 +153,14 @@ class Policies:
             fixed=(*here.fixed, *far.fixed),
         )
 
-    def named(self, name: str) -> Policy | None:
+    def find(self, name: str) -> Policy | None:
         """A policy that a session may name: a file's, or a preset."""
         known = self._files.get(name)
         return known.policy if known is not None and name != GLOBAL else preset(name)
 
     def check(self, name: str | None) -> None:
         """Raise `UsageError` unless a session may name this policy."""
-        if name is not None and self.named(name) is None:
+        if name is not None and self.find(name) is None:
             names = ", ".join(self.names)
             raise UsageError(f"policy: there is no policy {name!r}; there are {names}")
 
@@ -268,7 +268,7 @@ class Policies:
                 policy, loaded = good.policy, good
                 state = replace(state, in_force="kept")
             else:
-                policy, state = _asking(name), replace(state, in_force="asking")
+                policy, state = _ask_policy(name), replace(state, in_force="asking")
         state = replace(
             state,
             rules=len(policy.rules) + len(policy.claude),
@@ -345,11 +345,11 @@ class Policies:
             )
 
     @property
-    def writing(self) -> Callable[[], threading.Lock]:
+    def write_lock(self) -> Callable[[], threading.Lock]:
         """The lock that is held while grants are written."""
         return lambda: self._writing
 
-    def taken(self, name: str) -> None:
+    def note_change(self, name: str) -> None:
         """Another hub has changed a file. Of these, grants are held in memory."""
         if name == GRANTS and not self._load_grants():
             self._use_grants(())
@@ -399,7 +399,7 @@ class Policies:
         return bool(grants)
 
 
-def _asking(name: str) -> Policy:
+def _ask_policy(name: str) -> Policy:
     """What holds in the place of a policy that there is not."""
     return Policy(name, default="ask")
 

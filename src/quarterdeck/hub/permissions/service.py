@@ -142,7 +142,7 @@ class PolicyService:
             rules = Rules(private=self._policies.rules_named(None).private)
         asked = (question.tool, question.argument, facts, context, here, rules, question.text)
         async with self._workers.turn(by) as turn:
-            return await turn.call(TRY_SECONDS, trials.explained, *asked)
+            return await turn.call(TRY_SECONDS, trials.explain_call, *asked)
 
     async def replay(
         self, text: str, since: int, session: str | None = None, *, by: str = NOBODY
@@ -154,13 +154,13 @@ class PolicyService:
         async with self._workers.turn(by) as turn:
             history = await self._feed(turn, since, session)
             limits = (history.truncated, PAST_SECONDS / 2)
-            return await turn.call(PAST_SECONDS, trials.replayed, text, *limits)
+            return await turn.call(PAST_SECONDS, trials.replay_calls, text, *limits)
 
     async def suggest(self, since: int, least: int, *, by: str = NOBODY) -> tuple[Suggestion, ...]:
         """What people's answers since a time in ms suggest. Raises `WorkLimit`."""
         async with self._workers.turn(by) as turn:
             await self._feed(turn, since)
-            return await turn.call(PAST_SECONDS, trials.suggested, least, PAST_SECONDS / 2)
+            return await turn.call(PAST_SECONDS, trials.suggest_rules, least, PAST_SECONDS / 2)
 
     async def _feed(self, turn: Turn, since: int, session: str | None = None) -> PastCalls:
         history = PastCalls(self._journal)

@@ -38,7 +38,7 @@ class PolicyChecked(Value, omit_defaults=False):
     """Rules that never do what they say."""
 
 
-def checked(loaded: Loaded) -> PolicyChecked:
+def check_text(loaded: Loaded) -> PolicyChecked:
     """What a policy's text is worth."""
     return PolicyChecked(
         good=loaded.policy is not None,
@@ -51,10 +51,10 @@ def checked(loaded: Loaded) -> PolicyChecked:
 
 def check(text: str) -> PolicyChecked:
     """Read a policy, with its examples."""
-    return checked(read_policy(text, "policy", preset=preset))
+    return check_text(read_policy(text, "policy", preset=preset))
 
 
-def explained(
+def explain_call(
     tool: str,
     argument: str,
     facts: Facts,
@@ -75,7 +75,7 @@ def explained(
     return explain(Call(tool=tool, input=given, facts=facts, context=context), rules)
 
 
-def replayed(calls: Sequence[PastCall], text: str, truncated: bool, seconds: float) -> Replay:
+def replay_calls(calls: Sequence[PastCall], text: str, truncated: bool, seconds: float) -> Replay:
     """Hold a policy against calls of the past: as many as the time is enough for."""
     policy = _policy(text)
     within = _Within(calls, seconds)
@@ -83,7 +83,7 @@ def replayed(calls: Sequence[PastCall], text: str, truncated: bool, seconds: flo
     return found if not within.cut else replace(found, truncated=True)
 
 
-def suggested(calls: Sequence[PastCall], least: int, seconds: float) -> tuple[Suggestion, ...]:
+def suggest_rules(calls: Sequence[PastCall], least: int, seconds: float) -> tuple[Suggestion, ...]:
     """What the answers to calls of the past suggest: as many as the time is enough for."""
     return suggest(_Within(calls, seconds / 2), least=least)
 

@@ -226,7 +226,7 @@ def project_of(view: SessionView) -> str:
     return view.spec.project or view.spec.directory
 
 
-def reached(
+def reached_limits(
     budget: Budget | None, limits: Limits, project: str, spending: Spending
 ) -> list[BudgetReached]:
     """The limits that are reached, the nearest first."""

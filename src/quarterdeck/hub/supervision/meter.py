@@ -136,9 +136,9 @@ class Meter(Mutable):
         for response, whole in self._responses.items():
             each = _since(whole, self._in_base.get(response))
             sums[each.model] = _plus(sums.get(each.model), each)
-        return tuple(_priced(each, prices) for each in sums.values())
+        return tuple(_with_price(each, prices) for each in sums.values())
 
-    def metered(self, run: str, prices: Prices) -> Metered:
+    def metered_event(self, run: str, prices: Prices) -> Metered:
         """What is journalled of it."""
         return Metered(run=run, models=self.models(prices), tool_calls=self.tool_calls)
 
@@ -225,7 +225,7 @@ def _plus(sum_: ModelTokens | None, used: _Response) -> ModelTokens:
     )
 
 
-def _priced(used: ModelTokens, prices: Prices) -> ModelTokens:
+def _with_price(used: ModelTokens, prices: Prices) -> ModelTokens:
     return ModelTokens(
         model=used.model,
         cost_usd=prices.cost(used),

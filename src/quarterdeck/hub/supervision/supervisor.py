@@ -18,7 +18,7 @@ from quarterdeck.hub.supervision.budgets import (
     Spent,
     any_limit,
     project_of,
-    reached,
+    reached_limits,
 )
 from quarterdeck.hub.supervision.meter import Prices
 from quarterdeck.hub.supervision.watchdog import Timeouts
@@ -70,14 +70,14 @@ class Supervisor:
 
     def over(self, view: SessionView, run: RunState | None) -> tuple[BudgetReached, ...]:
         """The limits that are reached, the nearest first: no prompt is to be sent then."""
-        if not self._watched(view):
+        if not self._is_watched(view):
             return ()
         open_turn = None
         if run is not None and run.meter.used:
             models = run.meter.models(self._ledger.prices)
             open_turn = Spent(usd=sum(each.cost_usd for each in models), tokens=tokens_of(models))
         spending = self._ledger.spending(view, open_turn)
-        return tuple(reached(view.spec.budget, self.limits, project_of(view), spending))
+        return tuple(reached_limits(view.spec.budget, self.limits, project_of(view), spending))
 
     def restarts(self, view: SessionView) -> bool:
         """Whether a session waits to be resumed by itself."""
@@ -85,7 +85,7 @@ class Supervisor:
 
     # --- inside --------------------------------------------------------------------------------
 
-    def _watched(self, view: SessionView) -> bool:
+    def _is_watched(self, view: SessionView) -> bool:
         return self._ledger.has_family_limit(view) or any_limit(
             view.spec.budget, self.limits, project_of(view)
         )

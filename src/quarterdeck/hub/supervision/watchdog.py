@@ -190,20 +190,20 @@ class Watch(Mutable):
         """Silence is counted from now on: we did something, or the link was down."""
         self._last = max(self._last, at)
 
-    def asked(self, opened: AskOpened) -> None:
+    def note_ask(self, opened: AskOpened) -> None:
         """A person is asked."""
         self._asks[opened.ask] = (opened.request_id, opened.tool)
 
-    def answered(self, ask: str, at: int, *, allowed: bool) -> None:
+    def note_answer(self, ask: str, at: int, *, allowed: bool) -> None:
         """A person has answered; of questions of other runs nothing is known here."""
         if (asked := self._asks.pop(ask, None)) is not None:
-            self.settled(*asked, at, allowed=allowed)
+            self.note_settled(*asked, at, allowed=allowed)
 
     def withdrawn(self, ask: str) -> None:
         """A question is withdrawn."""
         self._asks.pop(ask, None)
 
-    def settled(self, request_id: str, tool: str, at: int, *, allowed: bool) -> None:
+    def note_settled(self, request_id: str, tool: str, at: int, *, allowed: bool) -> None:
         """A permission was answered, by a person or by policy."""
         self.touch(at)
         self._answer = _Answer(request_id=request_id, tool=tool, allowed=allowed)
@@ -213,7 +213,7 @@ class Watch(Mutable):
         """The request whose answer the CLI has not reacted to."""
         return None if self._answer is None else self._answer.request_id
 
-    def ended(self, account: Account) -> list[str]:
+    def ended_alarms(self, account: Account) -> list[str]:
         """The alarms that are over, since the CLI has shown life again."""
         return [
             name

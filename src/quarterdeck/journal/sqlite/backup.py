@@ -81,7 +81,7 @@ def back_up(journal: Path, target: Path, files: Mapping[str, bytes]) -> BackupIn
         with explained_errors(journal), closing(connect(journal, read_only=True)) as source:
             if source.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
                 raise JournalError(f"{journal} is no journal", code="foreign")
-            with _writing(part), closing(sqlite3.connect(part, isolation_level=None)) as copy:
+            with _write_backup(part), closing(sqlite3.connect(part, isolation_level=None)) as copy:
                 # All in one step: of a journal that changes between two steps, SQLite would begin
                 # the copy again and again.
                 source.backup(copy, pages=-1)
@@ -100,7 +100,7 @@ def check(backup: Path) -> BackupInfo:
     another kind of file, truncated, changed, or of a newer version.
     """
     _check_whole(backup)
-    with _reading(backup), closing(connect(backup, read_only=True)) as connection:
+    with _read_backup(backup), closing(connect(backup, read_only=True)) as connection:
         ask = connection.execute
         ours = ask("PRAGMA application_id").fetchone()[0] == APPLICATION
         if not ours or not ask("SELECT 1 FROM sqlite_schema WHERE name = 'backup'").fetchone():
@@ -112,9 +112,9 @@ def check(backup: Path) -> BackupInfo:
                 f"{backup} was made by a newer Quarterdeck: upgrade this one", code="newer"
             )
         if ask("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            raise _damaged(backup, "its pages do not fit together")
+            raise _damage_error(backup, "its pages do not fit together")
         if (events, digest) != _digest(connection):
-            raise _damaged(backup, "its events are not those that it was made with")
+            raise _damage_error(backup, "its events are not those that it was made with")
         (sessions,) = ask("SELECT count(*) FROM sessions WHERE NOT deleted").fetchone()
         names = ask("SELECT name FROM backup_files ORDER BY name").fetchall()
         return BackupInfo(
@@ -138,9 +138,12 @@ def restore(backup: Path, journal: Path) -> Restored:
     fresh = journal.with_name(f"{journal.name}.restored")
     try:
         _make_private(fresh)
-        with _reading(backup), closing(connect(backup, read_only=True)) as source:
+        with _read_backup(backup), closing(connect(backup, read_only=True)) as source:
             files = dict(source.execute("SELECT name, data FROM backup_files").fetchall())
-            with _writing(fresh), closing(sqlite3.connect(fresh, isolation_level=None)) as copy:
+            with (
+                _write_backup(fresh),
+                closing(sqlite3.connect(fresh, isolation_level=None)) as copy,
+            ):
                 source.backup(copy, pages=-1)
                 with transaction(copy):
                     copy.execute("DROP TABLE backup")
@@ -201,7 +204,7 @@ def _check_whole(backup: Path) -> None:
         pages = int.from_bytes(head[28:32], "big")
         if size == page * pages:
             return
-    raise _damaged(backup, "it is not as long as it should be")
+    raise _damage_error(backup, "it is not as long as it should be")
 
 
 def _move_aside(journal: Path) -> Path | None:
@@ -227,20 +230,20 @@ def _foreign(backup: Path) -> JournalError:
     return JournalError(f"{backup} is no backup of Quarterdeck", code="foreign")
 
 
-def _damaged(backup: Path, how: str) -> JournalError:
+def _damage_error(backup: Path, how: str) -> JournalError:
     return JournalError(f"the backup {backup} is damaged: {how}; nothing was done", code="damaged")
 
 
 @contextlib.contextmanager
-def _reading(backup: Path) -> Iterator[None]:
+def _read_backup(backup: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, TypeError, ValueError, struct.error) as error:
-        raise _damaged(backup, str(error)) from error
+        raise _damage_error(backup, str(error)) from error
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _write_backup(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:

@@ -214,12 +214,12 @@ def explained_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _explained(error, path) from error
+        raise _explain_error(error, path) from error
     except (OSError, OverflowError) as error:
         raise JournalError(f"the journal {path}: {error}") from error
 
 
-def _explained(error: sqlite3.Error, path: Path) -> JournalError:
+def _explain_error(error: sqlite3.Error, path: Path) -> JournalError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_FULL:

@@ -77,7 +77,7 @@ class SqliteJournal(ThreadedJournal):
         place = Path(path)
         # To the end, even if the caller was cancelled: otherwise the lock would stay held.
         with anyio.CancelScope(shield=True):
-            lock, writer = await to_thread.run_sync(_opened, place, clock, shared)
+            lock, writer = await to_thread.run_sync(_open_writer, place, clock, shared)
         return cls(place, lock, writer, clock=clock, shared=shared)
 
     def size(self) -> int:
@@ -139,7 +139,7 @@ class SqliteJournal(ThreadedJournal):
             return answer
 
 
-def _opened(path: Path, clock: Callable[[], float], shared: bool) -> tuple[Lock, Writer]:
+def _open_writer(path: Path, clock: Callable[[], float], shared: bool) -> tuple[Lock, Writer]:
     lock = Lock(path, shared=shared)
     try:
         prepare(path)

@@ -88,12 +88,12 @@ class Reader:
 
     def raw_events(self, session: str, after: int) -> RawEvents | None:
         """A session's events as text."""
-        if (made := self._made(session, after)) is not None:
+        if (made := self._read_text(session, after)) is not None:
             return made
         with closing(self._rows(session, after, MOST)) as rows:
             return raw_events(session, rows)
 
-    def _made(self, session: str, after: int) -> RawEvents | None:
+    def _read_text(self, session: str, after: int) -> RawEvents | None:
         """Events as text made by SQLite, in half the time; None if that is not possible.
 
         The event loop can run meanwhile; row by row, this thread would wait for the interpreter
@@ -283,10 +283,10 @@ class Reader:
         select = f"SELECT s.session, e.seq, e.position, e.at, e.json FROM {query}"  # noqa: S608
         # Closed at once: an open cursor prevents a checkpoint of the write-ahead log.
         with closing(self.connection.execute(select, values)) as rows:
-            events = self._stored(rows)
+            events = self._decode_rows(rows)
             return list(events) if limit is None else page(events, limit, stored_size)
 
-    def _stored(self, rows: Iterable[tuple[str, int, int, int, bytes]]) -> Iterator[Stored]:
+    def _decode_rows(self, rows: Iterable[tuple[str, int, int, int, bytes]]) -> Iterator[Stored]:
         for session, seq, position, at, json in rows:
             event = decode(json, self._path, session, seq)
             yield Stored(session=session, seq=seq, position=position, at=at, event=event, json=json)

@@ -92,7 +92,7 @@ class SearchIndex:
         self._last_answer: dict[int, int] = {}
         self._position = 0
         with _explained_errors(path):
-            self._connection = self._opened(epoch, position)
+            self._connection = self._open_index(epoch, position)
             self._reader = self._connect()
 
     @property
@@ -300,7 +300,7 @@ class SearchIndex:
 
     # --- the file ------------------------------------------------------------------------------
 
-    def _opened(self, epoch: str, position: int) -> sqlite3.Connection:
+    def _open_index(self, epoch: str, position: int) -> sqlite3.Connection:
         """The connection to an index that matches the journal."""
         try:
             connection = self._connect()

@@ -26,7 +26,7 @@ from quarterdeck.journal.ownership import (
     machines_of,
     owner_after,
 )
-from quarterdeck.journal.shared_records import PRUNED, changed
+from quarterdeck.journal.shared_records import PRUNED, changed_value
 from quarterdeck.protocol.events import Event
 from quarterdeck.protocol.machines import LOCAL
 
@@ -232,7 +232,7 @@ class SqliteRecords:
         for key, wanted in expected.items():
             known = self.shared_value(namespace, key)
             if wanted != (0 if known is None else known.version):
-                raise changed(namespace, key)
+                raise changed_value(namespace, key)
         version = self._next()
         for key, value in values.items():
             row = (namespace, key, value, version)

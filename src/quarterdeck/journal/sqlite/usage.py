@@ -11,7 +11,7 @@ import sqlite3
 
 from quarterdeck.journal.transaction import UsageStage
 from quarterdeck.journal.usage import slots
-from quarterdeck.journal.usage_rows import COLUMNS, limit_of, limit_row, summed, usage_row
+from quarterdeck.journal.usage_rows import COLUMNS, limit_of, limit_row, sum_row, usage_row
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 
 SCHEMA = """
@@ -99,7 +99,7 @@ def read_usage(
         day = "date(key * 900, 'unixepoch', 'localtime')"
         query = f"SELECT {day} AS day, {days} FROM ({query}) GROUP BY day ORDER BY day"  # noqa: S608
     found = connection.execute(query, (first, end)).fetchall()
-    return [summed(row[0], row[1:]) for row in found]
+    return [sum_row(row[0], row[1:]) for row in found]
 
 
 def read_limits(connection: sqlite3.Connection) -> list[LimitState]:

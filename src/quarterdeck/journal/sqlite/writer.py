@@ -98,12 +98,12 @@ class Writer:
             "SELECT session, number, head, deleted FROM sessions"
         ):
             self._sessions[session] = Known(number, head, bool(deleted))
-        self._seal = self._chained()
+        self._seal = self._chain_entries()
         stale = ask("SELECT session FROM sessions WHERE folded <> ?", (VIEW_VERSION,)).fetchall()
         for (session,) in stale:
             self._refold(session)
 
-    def _chained(self) -> bytes:
+    def _chain_entries(self) -> bytes:
         """The seal of the last entry. Entries from before the chain existed are chained now."""
         last = self._connection.execute("SELECT seal FROM chain ORDER BY position DESC LIMIT 1")
         row = last.fetchone()

@@ -151,7 +151,7 @@ class DialLink(OutboxLink):
         """One pause and one attempt. Leaves a socket, or the link over, or neither: try again."""
         if self._attempts > 0 or self._last_code is not None:
             await self._pause(
-                min(self._redial.pause(max(self._attempts - 1, 0)), self._remaining(budget))
+                min(self._redial.pause(max(self._attempts - 1, 0)), self._seconds_left(budget))
             )
         if self._is_over():
             return
@@ -203,7 +203,7 @@ class DialLink(OutboxLink):
                     f"{self._url} refused the connection: {failure}.", close_code=self._last_code
                 )
             )
-        elif self._remaining(budget) <= 0:
+        elif self._seconds_left(budget) <= 0:
             self._end(
                 LinkClosed(
                     f"No connection to {self._url} within {budget:g} s; the last error: {failure}.",
@@ -211,7 +211,7 @@ class DialLink(OutboxLink):
                 )
             )
 
-    def _remaining(self, budget: float) -> float:
+    def _seconds_left(self, budget: float) -> float:
         return max(self._down_since + budget - time.monotonic(), 0.0)
 
     def _connection_lost(self, socket: ClientConnection, closed: ConnectionClosed) -> None:

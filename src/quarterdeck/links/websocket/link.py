@@ -115,7 +115,7 @@ class WebSocketLink(OutboxLink):
             if (item := self._inbox.take()) is not None:
                 return item
             self._check_over()
-            timeout = None if self._connection else self._remaining()
+            timeout = None if self._connection else self._seconds_left()
             with anyio.move_on_after(timeout):
                 await self._inbox.wait()
 
@@ -221,14 +221,14 @@ class WebSocketLink(OutboxLink):
                 with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                     await connection.end(1011, "the peer does not read")
 
-    def _remaining(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         """Seconds until the grace is over; None while there is a connection."""
         if self._connection is not None:
             return None
         return max(self._down_since + self._timeout - time.monotonic(), 0.0)
 
     def _check_grace(self) -> None:
-        if self._connection is None and self._over is None and self._remaining() == 0.0:
+        if self._connection is None and self._over is None and self._seconds_left() == 0.0:
             if self._last_code is None:
                 happened = f"No CLI connected within {self._timeout:g} s."
                 code = TextCode.NO_CLI_CAME
@@ -242,7 +242,7 @@ class WebSocketLink(OutboxLink):
             self.fail(LinkClosed(happened, close_code=self._last_code, coded=coded))
 
     async def _wait_for_room(self) -> None:
-        with anyio.move_on_after(self._remaining()):
+        with anyio.move_on_after(self._seconds_left()):
             await super()._wait_for_room()
         self._check_grace()
 

@@ -141,7 +141,7 @@ def other_names(words: Words) -> tuple[Words, ...]:
     The first word is the name of the program, without a folder.
     """
     start = words[:MOST_WORDS]
-    renamed = _renamed(start, frozenset()) if words else []
+    renamed = _other_names(start, frozenset()) if words else []
     if not renamed:
         return ()
     seen: dict[Words, None] = {start: None}
@@ -149,7 +149,7 @@ def other_names(words: Words) -> tuple[Words, ...]:
     waiting: list[tuple[Words, frozenset[int]]] = [(start, frozenset())]
     while waiting and len(seen) <= MOST:
         named, used = waiting.pop()
-        for other, group in renamed if named is start else _renamed(named, used):
+        for other, group in renamed if named is start else _other_names(named, used):
             if other not in seen:
                 seen[other] = None
                 waiting.append((other, used | {id(group)}))
@@ -169,7 +169,7 @@ def has_other_names(name: str) -> bool:
     return _known_as(name) is not None
 
 
-def _renamed(words: Words, used: frozenset[int]) -> list[tuple[Words, Group]]:
+def _other_names(words: Words, used: frozenset[int]) -> list[tuple[Words, Group]]:
     """The command under each other name that one of the other groups has for it."""
     found: list[tuple[Words, Group]] = []
     known = _known_as(words[0])

@@ -48,14 +48,14 @@ _SHOWS = frozenset({"-t", "-d", "--test-label"})
 
 
 def _tar(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     given = names_given(parsed)
     adds = bool(given & _ADDS)
     takes = "-x" in given
     known = not parsed.unknown and not parsed.open
     if not known or not (adds or takes or given & _SHOWS):
         adds = takes = True  # the mode is not certain
-    more = [*_other_machine(use, parsed, given), *_listed(use, parsed, "-T", "-I")]
+    more = [*_other_machine(use, parsed, given), *_list_effects(use, parsed, "-T", "-I")]
     streamed = bool(given & {"-O", "--to-command"})
     shown = use.with_table(options={"-f": "read"}, operands="read*", looks=True)
     if takes:
@@ -103,7 +103,7 @@ def _other_machine(use: Invocation, parsed: Parsed, given: frozenset[str]) -> li
     return [runs(f"{use.name} {typed} works on another machine", typed)]
 
 
-def _listed(use: Invocation, parsed: Parsed, *names: str) -> list[Effect]:
+def _list_effects(use: Invocation, parsed: Parsed, *names: str) -> list[Effect]:
     """Names of files that come from a file: any file may be read."""
     return [
         reads(Target(source=each.typed), f"{use.name} {each.typed} takes names from a file")
@@ -125,9 +125,9 @@ _KEEPS = {
 
 def _compressor(use: Invocation) -> ProgramEffects:
     """A file is replaced by one with another suffix, unless the result goes to the output."""
-    parsed = use.parsed()
+    parsed = use.parse()
     given = names_given(parsed)
-    listed = _listed(use, parsed, "--files", "--files0", "--filelist")
+    listed = _list_effects(use, parsed, "--files", "--files0", "--filelist")
     if given & _KEEPS[use.table.name] and not parsed.unknown and not parsed.open:
         return use.with_table(looks=True).effects(listed)
     deep = "-r" in given
@@ -136,13 +136,13 @@ def _compressor(use: Invocation) -> ProgramEffects:
     for word in parsed.operands:
         if word.text in HARMLESS:
             continue
-        for target in _renamed(use.here.target(word), suffixes):
+        for target in _suffixed(use.here.target(word), suffixes):
             found = msgspec.structs.replace(target, deep=deep)
             more.append(writes(found, f"{use.name} writes or replaces it", own=True))
     return use.effects(more)
 
 
-def _renamed(target: Target, suffixes: tuple[str, ...]) -> list[Target]:
+def _suffixed(target: Target, suffixes: tuple[str, ...]) -> list[Target]:
     """A file, and the same with a suffix more or less."""
     if not target.paths or target.glob:
         return [target]
@@ -159,7 +159,7 @@ def _renamed(target: Target, suffixes: tuple[str, ...]) -> list[Target]:
 def _zip(use: Invocation) -> ProgramEffects:
     words = (use.words[0], *_zip_words(use.words[1:], use.table))
     use = msgspec.structs.replace(use, words=words)
-    parsed = use.parsed()
+    parsed = use.parse()
     more: list[Effect] = []
     if parsed.operands and parsed.operands[0].text not in HARMLESS:
         # `zip a` writes `a.zip`.
@@ -241,7 +241,7 @@ def _is(table: Table, letters: str) -> bool:
 
 
 def _unzip(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     given = names_given(parsed)
     known = not parsed.unknown and not parsed.open
     if known and given & {"-l", "-t", "-z", "-Z", "-p", "-c", "-v"}:
@@ -260,7 +260,7 @@ _INCLUDED = re.compile(r"[^!@]*!(.+)", re.DOTALL)
 
 
 def _seven_zip(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     more: list[Effect] = []
     if parsed.table.name.rpartition(" ")[2] in {"x", "e"} and not uses_of(parsed, "-o", "-so"):
         more = _into([use.here], use.name)
@@ -280,7 +280,7 @@ def _seven_zip(use: Invocation) -> ProgramEffects:
 
 
 def _ar(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     given = names_given(parsed)
     known = not parsed.unknown and not parsed.open
     more: list[Effect] = [

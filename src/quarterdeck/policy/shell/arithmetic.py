@@ -79,7 +79,7 @@ class Arithmetic(Pieces):
         if "`" in text:
             return False
         left = text.encode()
-        for inner in reversed(_substituted(node)):
+        for inner in reversed(_substitutions(node)):
             if not counts(inner, self._text):
                 return False
             start, end = inner.start_byte - node.start_byte, inner.end_byte - node.start_byte
@@ -107,7 +107,7 @@ class Arithmetic(Pieces):
         if found is None:
             self._doubt(node, "arithmetic evaluates the values of variables")
         else:
-            self._here = self._loose = self._here.giving(_SETS_FIRST.findall(found[1]))
+            self._here = self._loose = self._here.with_variables(_SETS_FIRST.findall(found[1]))
             self._evaluates(node, found[0].removeprefix("for").rstrip("; \n\t"))
         if body is None:
             return
@@ -118,7 +118,7 @@ class Arithmetic(Pieces):
         self._here = self._loose = self._loose.union(here)
 
 
-def _substituted(node: Node) -> list[Node]:
+def _substitutions(node: Node) -> list[Node]:
     """The outermost substitutions in a node, in their order."""
     found: list[Node] = []
     waiting = list(reversed(node.children))

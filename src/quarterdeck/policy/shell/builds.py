@@ -40,7 +40,7 @@ def _make(use: Invocation) -> ProgramEffects:
     """Every word with `=` sets a variable of the makefile, whatever its name is."""
     sets = [
         alters(f"{word.source} changes the commands of make", word.prefix.partition("=")[0] + "=")
-        for word in use.parsed().operands
+        for word in use.parse().operands
         if _SETS.match(word.prefix)
     ]
     return use.effects(sets)
@@ -49,7 +49,7 @@ def _make(use: Invocation) -> ProgramEffects:
 def _cmake(use: Invocation) -> ProgramEffects:
     more: list[Effect] = [
         runs("cmake -D may set a program or a file that is run", given.typed)
-        for given in uses_of(use.parsed(), "-D")
+        for given in uses_of(use.parse(), "-D")
         if not _PLAIN_VALUE.fullmatch(given.values[0].text or "")
     ]
     literals = [word.literal for word in use.words]
@@ -72,14 +72,14 @@ def _cmake(use: Invocation) -> ProgramEffects:
 def _go(use: Invocation) -> ProgramEffects:
     more = [
         runs(f"go {given.typed} may name programs that the build runs", given.typed)
-        for given in uses_of(use.parsed(), "-ldflags", "-gcflags", "-asmflags")
+        for given in uses_of(use.parse(), "-ldflags", "-gcflags", "-asmflags")
         if not _PLAIN_FLAGS.fullmatch(given.values[0].text or "") or given.values[0].text is None
     ]
     # After -args, the test itself gets the words.
     more += [
         runs(f"{word.source} is an option of the test", word.source)
         for word in use.words[1:]
-        if word.prefix.lstrip("-").startswith("test.") and uses_of(use.parsed(), "-args")
+        if word.prefix.lstrip("-").startswith("test.") and uses_of(use.parse(), "-args")
     ]
     return _with_addresses(use, use.effects(more))
 
@@ -89,7 +89,7 @@ _LINT = re.compile(r"-[DWAF](?:\S+)?|--(?:deny|warn|allow|forbid)(?:=\S+)?|\w[\w
 
 def _cargo(use: Invocation) -> ProgramEffects:
     """Words after `--` are for the compiler, or for the formatter."""
-    parsed = use.parsed()
+    parsed = use.parse()
     more = [
         runs(f"{word.source} may be a path, not the name of a toolchain", word.source)
         for word in use.words[1:]
@@ -111,7 +111,7 @@ def _cargo(use: Invocation) -> ProgramEffects:
 
 def _pytest(use: Invocation) -> ProgramEffects:
     """A report may have a file of its own: `--cov-report=xml:file`."""
-    files = [(word.text or "").partition(":")[2] for word in words_of(use.parsed(), "--cov-report")]
+    files = [(word.text or "").partition(":")[2] for word in words_of(use.parse(), "--cov-report")]
     return use.effects(
         writes(use.here.target(plain(each)), "pytest writes it") for each in files if each
     )
@@ -119,7 +119,7 @@ def _pytest(use: Invocation) -> ProgramEffects:
 
 def _patch(use: Invocation) -> ProgramEffects:
     """The patch names the files, unless an operand does."""
-    parsed = use.parsed()
+    parsed = use.parse()
     if parsed.operands or uses_of(parsed, "-o", "--dry-run"):
         return use.effects()
     return use.effects(
@@ -138,7 +138,7 @@ def _packages(use: Invocation) -> ProgramEffects:
 
 def _with_addresses(use: Invocation, found: ProgramEffects) -> ProgramEffects:
     """The same, and hosts and local files that are among the words as addresses."""
-    parsed = use.parsed()
+    parsed = use.parse()
     words = [*parsed.operands, *(word for given in parsed.options for word in given.values)]
     texts = [word.prefix.rpartition(" @ ")[2].removeprefix("=") for word in words]
     texts += [word.prefix.partition("=")[2] for word in use.words[1:] if word.prefix[:1] == "-"]
@@ -185,7 +185,7 @@ _NEGATED = re.compile(r"-+(?:(?:no-)+|config\.)([^=]+)", re.IGNORECASE)
 def _npm(use: Invocation) -> ProgramEffects:
     """npm, pnpm: `--no-x=value` gives `x` a value, with any number of `no-`; `--config.x`, too."""
     found = _packages(use)
-    table = use.parsed().table
+    table = use.parse().table
     more = [
         runs(f"{use.name} {word.source} may set {name[1]}", word.prefix.partition("=")[0])
         for word in use.words[1:]
@@ -193,7 +193,7 @@ def _npm(use: Invocation) -> ProgramEffects:
     ]
     more += [
         writes(use.here.target(word), f"{use.name} may write there")
-        for word in words_of(use.parsed(), "--prefix")
+        for word in words_of(use.parse(), "--prefix")
     ]
     return msgspec.structs.replace(
         found,
@@ -209,7 +209,7 @@ _OF_NODE = frozenset({"eslint", "jest", "prettier", "tsc", "vitest"})
 
 def _fallback(use: Invocation) -> tuple[str, ...]:
     """Pnpm runs a word that is no script and no subcommand as a command."""
-    parsed = use.parsed()
+    parsed = use.parse()
     if parsed.table is not use.table or not parsed.operands:
         return ()
     name = parsed.operands[0].literal or ""
@@ -227,7 +227,7 @@ _PNPM = name_set(
 
 def _yarn(use: Invocation) -> ProgramEffects:
     """`yarn workspace a exec command`, `yarn workspaces foreach exec command`."""
-    operands = use.parsed().operands
+    operands = use.parse().operands
     texts = [word.literal for word in operands]
     found = _packages(use)
     if not texts or texts[0] not in {"workspace", "workspaces"} or "exec" not in texts:
@@ -244,14 +244,16 @@ _SOURCE = re.compile(r"(?:^|,)(?:source|src)=([^,]*)")
 
 
 def _docker(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     more: list[Effect] = []
     for word in words_of(parsed, "-v", "--volume"):
-        more += _opened(use, word, word.text if word.text is None else word.text.split(":")[0])
+        more += _mount_effects(
+            use, word, word.text if word.text is None else word.text.split(":")[0]
+        )
     for word in words_of(parsed, "--mount"):
         source = _SOURCE.search(word.text or "")
         if word.text is None or source is not None:
-            more += _opened(use, word, None if source is None else source[1])
+            more += _mount_effects(use, word, None if source is None else source[1])
     for word in words_of(parsed, "--secret"):
         source = _SOURCE.search(word.text or "")
         if source is not None:
@@ -273,7 +275,7 @@ def _copies(found: ProgramEffects, parsed: Parsed) -> ProgramEffects:
 
 def _kubectl(use: Invocation) -> ProgramEffects:
     """kubectl, helm: files that are given as `key=path`, or a path alone."""
-    parsed = use.parsed()
+    parsed = use.parse()
     more = [
         reads(
             use.here.target(word if word.text is None else plain(word.text.rpartition("=")[2])),
@@ -300,12 +302,12 @@ def _storage(use: Invocation) -> ProgramEffects:
         for each in found.effects
         if each.target is None or not _ADDRESSED.match(each.target.source)
     ]
-    named = [word.prefix.partition("#")[0] for word in use.parsed().operands if "#" in word.prefix]
+    named = [word.prefix.partition("#")[0] for word in use.parse().operands if "#" in word.prefix]
     here += [reads(use.here.target(plain(each)), f"{use.name} reads it") for each in named if each]
     return _with_addresses(use, msgspec.structs.replace(found, effects=tuple(here)))
 
 
-def _opened(use: Invocation, word: Word, path: str | None) -> list[Effect]:
+def _mount_effects(use: Invocation, word: Word, path: str | None) -> list[Effect]:
     """A folder of this machine that a container may use. A name without a slash is a volume."""
     if path is None and (own_folder := _OWN_FOLDER.match(word.source)) is not None:
         path = "." + own_folder[1]
@@ -337,7 +339,7 @@ _FIXES = {
 
 def _formatter(use: Invocation) -> ProgramEffects:
     """ruff, black, prettier, eslint: they write with an option, or without one."""
-    parsed = use.parsed()
+    parsed = use.parse()
     if not _writes(parsed):
         return use.effects()
     named = parsed.operands or (plain("."),)
@@ -356,7 +358,7 @@ def _writes(parsed: Parsed) -> bool:
 
 
 def _crontab(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     if "-l" in names_given(parsed) and not parsed.operands:
         return use.effects()
     named = parsed.operands[0].source if parsed.operands else "-"
@@ -365,7 +367,7 @@ def _crontab(use: Invocation) -> ProgramEffects:
 
 def _at(use: Invocation) -> ProgramEffects:
     """It runs its input later, unless it lists, shows or removes jobs."""
-    if names_given(use.parsed()) & {"-l", "-c", "-r", "-f"}:
+    if names_given(use.parse()) & {"-l", "-c", "-r", "-f"}:
         return use.effects()
     return use.effects([runs(f"{use.name} runs its input", "-")])
 
@@ -373,9 +375,7 @@ def _at(use: Invocation) -> ProgramEffects:
 def _gcc(use: Invocation) -> ProgramEffects:
     """The preprocessor writes to its second operand."""
     use = use.with_table(operands="read write") if use.name == "cpp" else use
-    passed = words_of(
-        use.parsed(), "-Wl,", "-Xlinker", "-C", "--emit", "-XX:", "-Xlog:", "--config"
-    )
+    passed = words_of(use.parse(), "-Wl,", "-Xlinker", "-C", "--emit", "-XX:", "-Xlog:", "--config")
     return use.effects(_pieces(use, passed))
 
 

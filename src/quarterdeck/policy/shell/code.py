@@ -36,7 +36,7 @@ def unknown(why: str) -> CodeEffects:
     return CodeEffects(runs=(why,))
 
 
-def merged(*found: CodeEffects) -> CodeEffects:
+def merge_effects(*found: CodeEffects) -> CodeEffects:
     """The effects of several texts."""
     return CodeEffects(
         reads=tuple(dict.fromkeys(each for one in found for each in one.reads)),

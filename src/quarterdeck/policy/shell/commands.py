@@ -12,9 +12,9 @@ import re
 import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
-from quarterdeck.policy.shell.effects import ProgramEffects, acting, runs
+from quarterdeck.policy.shell.effects import ProgramEffects, acts, runs
 from quarterdeck.policy.shell.environment import assignment_effect
-from quarterdeck.policy.shell.listings import NARROWED, Listing, narrowed
+from quarterdeck.policy.shell.listings import NARROWED, Listing, narrow
 from quarterdeck.policy.shell.programs import look_up
 from quarterdeck.policy.shell.script import (
     Assignment,
@@ -215,7 +215,7 @@ def _look_up(layer: _Layer, text: str | None) -> ProgramEffects:
     known = look_up(layer.words, layer.here, via, text)
     if layer.words[0].literal not in NARROWED:
         return known
-    effects = tuple(narrowed(layer.words, layer.here, known.effects))
+    effects = tuple(narrow(layer.words, layer.here, known.effects))
     return known if effects == known.effects else msgspec.structs.replace(known, effects=effects)
 
 
@@ -318,7 +318,7 @@ def _part(
         effects=found,
         fetches=known.fetches,
         called=known.called,
-        looks=looks and not acting(found),
+        looks=looks and not acts(found),
         via=layer.via,
         known=count,
         open_ended=layer.open_ended,

@@ -15,7 +15,7 @@ _GIVEN = {
 
 def _client(use: Invocation) -> ProgramEffects:
     """The input of such a client may hold commands for a shell: `system`, `!`."""
-    given = {each.option.name for each in use.parsed().options}
+    given = {each.option.name for each in use.parse().options}
     if not given.isdisjoint(_GIVEN[use.table.name]):
         return use.effects()
     return use.effects([runs(f"{use.name} runs its input", "-")])

@@ -31,7 +31,7 @@ class ProgramEffects(Value):
     """Words that are known only at run time are among the effects already."""
 
 
-def acting(effects: Iterable[Effect]) -> bool:
+def acts(effects: Iterable[Effect]) -> bool:
     """Whether one of them does more than reading, and not only by the name of a file."""
     for effect in effects:  # noqa: SIM110 - for every command: `any` would take twice as long
         if effect.kind is not EffectKind.READS and not effect.by_name:

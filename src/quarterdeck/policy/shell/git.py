@@ -120,7 +120,7 @@ def git(use: Invocation) -> ProgramEffects:
     """The effects of a git command beyond its usual work."""
     if [word for word in use.words if word.text is None]:
         use = msgspec.structs.replace(use, words=tuple(map(_revision, use.words)))
-    parsed = use.parsed()
+    parsed = use.parse()
     own, where = _PLAIN, use.here
     effects: list[Effect] = []
     if parsed.options or parsed.unknown or parsed.open or use.via is not None:

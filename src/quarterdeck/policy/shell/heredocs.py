@@ -36,7 +36,7 @@ def check_heredoc(node: Node, source: bytes) -> str | None:
     line = source.rfind(b"\n", 0, end.start_byte) + 1
     if where is None or where != line or source[end.start_byte : end.end_byte] != delimiter:
         return "the here-document may end elsewhere"
-    if quoted is None and body is not None and _hidden(body, source):
+    if quoted is None and body is not None and _hides_substitution(body, source):
         return "the here-document may substitute commands"
     return None
 
@@ -52,7 +52,7 @@ def _ends(source: bytes, at: int, delimiter: bytes, dashed: bool) -> int | None:
     return None
 
 
-def _hidden(body: Node, source: bytes) -> bool:
+def _hides_substitution(body: Node, source: bytes) -> bool:
     """Is there a substitution in the text that the tree does not show as one?"""
     at = body.start_byte
     for child in body.children:

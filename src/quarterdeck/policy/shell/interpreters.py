@@ -40,7 +40,7 @@ def interpreter(use: Invocation) -> ProgramEffects:
     """The effects of a command of an interpreter."""
     name, table, here, via = use.name, use.table, use.here, use.via
     found = effects_by_table(name, table, use.words, here, via=via)
-    parsed = use.parsed()
+    parsed = use.parse()
     marks: set[str] = set()
     for given in parsed.options:
         marks |= given.option.marks

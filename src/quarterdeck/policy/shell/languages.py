@@ -79,7 +79,7 @@ def _with(found: ProgramEffects, *more: Effect) -> ProgramEffects:
 def _sed(use: Invocation) -> ProgramEffects:
     """With -i, a suffix with a `/` names a folder for the old files."""
     found = _by_table(use)
-    parsed = use.parsed()
+    parsed = use.parse()
     more = [
         runs("sed -i keeps the old files in another folder", given.typed)
         for given in parsed.options
@@ -97,7 +97,7 @@ def _sed(use: Invocation) -> ProgramEffects:
 def _awk(use: Invocation) -> ProgramEffects:
     """Operands of the form `x=1` set variables, and are files where that is no name."""
     found = _by_table(use)
-    parsed = use.parsed()
+    parsed = use.parse()
     if any(word.text in {"inplace", "inplace.awk"} for word in words_of(parsed, "-i")):
         files = parsed.operands if uses_of(parsed, "-f", "-e") else parsed.operands[1:]
         changed = [writes(use.here.target(word), "awk changes it") for word in files]
@@ -114,7 +114,7 @@ def _awk(use: Invocation) -> ProgramEffects:
 def _jq(use: Invocation) -> ProgramEffects:
     """With -f, the first operand is a file with the filter."""
     found = _by_table(use)
-    parsed = use.parsed()
+    parsed = use.parse()
     if not any(given.option.name == "-f" for given in parsed.options):
         return found
     files = [reads(use.here.target(word), "jq runs the filter in it") for word in parsed.operands]
@@ -124,7 +124,7 @@ def _jq(use: Invocation) -> ProgramEffects:
 def _sqlite(use: Invocation) -> ProgramEffects:
     """The first operand is the database. Without SQL in the command, the input is run."""
     found = _by_table(use)
-    parsed = use.parsed()
+    parsed = use.parse()
     given = {each.option.name for each in parsed.options}
     if given & {"-help", "-version"} and not parsed.operands:
         return msgspec.structs.replace(found, looks=not parsed.unknown)
@@ -155,7 +155,7 @@ def _sqlite(use: Invocation) -> ProgramEffects:
 def _editor(use: Invocation) -> ProgramEffects:
     """Editors take commands from their input, and these may run programs."""
     found = _by_table(use)
-    parsed = use.parsed()
+    parsed = use.parse()
     if any("stops" in each.option.marks for each in parsed.options):
         return msgspec.structs.replace(found, looks=not parsed.unknown and not parsed.operands)
     files = [reads(use.here.target(word), f"{use.name} reads it") for word in parsed.operands]
@@ -174,7 +174,7 @@ def _editor(use: Invocation) -> ProgramEffects:
 
 def _runner(use: Invocation) -> ProgramEffects:
     """A package that is given by a path or an address is code from there."""
-    parsed = use.parsed()
+    parsed = use.parse()
     given = parsed.operands[0] if parsed.operands else None
     found = _by_table(use)
     if given is None or given.literal is None or not _ELSEWHERE.match(given.literal):

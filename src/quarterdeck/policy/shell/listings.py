@@ -94,19 +94,19 @@ def listing_of(words: tuple[Word, ...], given: Listing | None) -> Listing | None
             return _by_git(words)
         case "grep" | "egrep" | "fgrep" | "rg":
             listing = _by_grep(words)
-            return listing if listing is not None else _filtered(words, given)
+            return listing if listing is not None else _filter(words, given)
         case "ls":
             return _by_ls(words)
         case "echo" | "printf":
-            return _written(words)
+            return _echo_listing(words)
         case "tr":
             plain = [word.literal for word in words[1:]] in (["\\n", "\\0"], ["\\n", " "])
             return given if plain else None
         case _:
-            return _filtered(words, given)
+            return _filter(words, given)
 
 
-def _filtered(words: tuple[Word, ...], given: Listing | None) -> Listing | None:
+def _filter(words: tuple[Word, ...], given: Listing | None) -> Listing | None:
     """What a filter leaves of the names."""
     name = words[0].literal if words else None
     if given is None or name is None:
@@ -126,7 +126,7 @@ def _filtered(words: tuple[Word, ...], given: Listing | None) -> Listing | None:
     return given
 
 
-def _bounded(texts: list[str], *, hidden: bool = True) -> Listing | None:
+def _bound(texts: list[str], *, hidden: bool = True) -> Listing | None:
     """A listing of these patterns. A name could begin with a dash only if a pattern does."""
     unique = tuple(dict.fromkeys(texts))
     if not 0 < len(unique) <= MOST or any(text.startswith(("-", "~")) for text in unique):
@@ -167,7 +167,7 @@ def found_by(words: tuple[Word, ...], *, shown: bool) -> Listing | None:
         texts += [f"{base.rstrip('/')}/**/{name}" for name in names]
         # A root that is a file is found too, if it is called so.
         texts += [base] if base.rpartition("/")[2] not in {".", "..", ""} else []
-    return _bounded(texts)
+    return _bound(texts)
 
 
 def _find_names(words: tuple[Word, ...]) -> list[str] | None:
@@ -249,7 +249,7 @@ NARROWED = _GREPS | {"rg", "find"}
 """Programs of which `narrowed` knows what they look for."""
 
 
-def included(words: tuple[Word, ...]) -> tuple[str, ...] | None:
+def included_patterns(words: tuple[Word, ...]) -> tuple[str, ...] | None:
     """The patterns of which every file that a search reads fits one; None if it may be any."""
     name = words[0].literal if words else None
     texts = [word.text for word in words[1:]]
@@ -272,7 +272,7 @@ def included(words: tuple[Word, ...]) -> tuple[str, ...] | None:
     return tuple(found) if found and plain and len(found) <= MOST else None
 
 
-def narrowed(words: tuple[Word, ...], here: WorkingDir, effects: Iterable[Effect]) -> list[Effect]:
+def narrow(words: tuple[Word, ...], here: WorkingDir, effects: Iterable[Effect]) -> list[Effect]:
     """The effects of a search on folders, bounded by what it looks for."""
     found = list(effects)
     deep = [
@@ -289,7 +289,7 @@ def narrowed(words: tuple[Word, ...], here: WorkingDir, effects: Iterable[Effect
             if found[at].kind is EffectKind.WRITES and bounds is not None and bounds.paths:
                 found[at] = replace(found[at], target=bounds)
         return found
-    patterns = included(words)
+    patterns = included_patterns(words)
     for at in deep if patterns is not None else ():
         target = found[at].target
         if target is not None and patterns is not None and not target.glob:
@@ -337,7 +337,7 @@ def _ls_files(texts: list[str | None]) -> Listing | None:
             found.append(f"{base}**/{last}" if last != "**" else f"{base}**")
         else:
             found.append(f"{base}{last}/**" if last not in {"", "."} else f"{base}**")
-    return _bounded(found)
+    return _bound(found)
 
 
 def _by_grep(words: tuple[Word, ...]) -> Listing | None:
@@ -358,8 +358,8 @@ def _by_grep(words: tuple[Word, ...]) -> Listing | None:
     roots = [each if each.startswith(("/", ".")) else f"./{each}" for each in base]
     if included and all(each and "\\" not in each and "{" not in each for each in included):
         below = [f"{root}/**/{each}" for root in roots for each in included]
-        return _bounded([*below, *(each for each in roots if each not in {".", "./."})])
-    return _bounded([f"{root}/**" for root in roots])
+        return _bound([*below, *(each for each in roots if each not in {".", "./."})])
+    return _bound([f"{root}/**" for root in roots])
 
 
 def _by_ls(words: tuple[Word, ...]) -> Listing | None:
@@ -376,7 +376,7 @@ def _by_ls(words: tuple[Word, ...]) -> Listing | None:
     return Listing(texts=("./**",), hidden=hidden)
 
 
-def _written(words: tuple[Word, ...]) -> Listing | None:
+def _echo_listing(words: tuple[Word, ...]) -> Listing | None:
     """What `echo` and `printf` are given to write."""
     texts = [word.literal for word in words[1:]]
     if words[0].literal == "printf":
@@ -390,4 +390,4 @@ def _written(words: tuple[Word, ...]) -> Listing | None:
     names = [name for text in texts if text is not None for name in text.split()]
     if any(sign in name for name in names for sign in "*?["):
         return None
-    return _bounded(names)
+    return _bound(names)

@@ -105,7 +105,7 @@ class _Parser:
             elif word.text is None:
                 self._unknown_word(word)
             elif word.text[:1] == "-" and len(word.text) > 1:
-                self._dashed(word, word.text)
+                self._take_option(word, word.text)
             else:
                 self._plain(word, word.text)
         return Parsed(
@@ -170,12 +170,12 @@ class _Parser:
                 self._plain(word, prefix)
             else:
                 self._operand(word)
-        elif not self._dashed(word, prefix):
+        elif not self._take_option(word, prefix):
             self._open.append(word)
 
     # --- options -------------------------------------------------------------------------------
 
-    def _dashed(self, word: Word, text: str) -> bool:
+    def _take_option(self, word: Word, text: str) -> bool:
         """An option. Returns False if the word is not known far enough to tell which."""
         if text == "--" and word.text is not None:
             self._only_operands = True
@@ -188,12 +188,12 @@ class _Parser:
         table = self._table
         name, equals, _ = text.partition("=")
         if not equals and word.text is None:
-            return self._joined(word, text)
+            return self._take_joined(word, text)
         option = None if word.glob and _WILD.search(name) else table.long_option(name)
         if option is None and table.two_dashes and name.startswith("--"):
             option = table.long_option(name[1:])
         if option is None:
-            if table.long_with_one_dash and self._joined(word, text):
+            if table.long_with_one_dash and self._take_joined(word, text):
                 return True
             if table.numeric and text[1:].isdigit():
                 return True
@@ -208,7 +208,7 @@ class _Parser:
             self._not_known(name, "takes no value")
         return True
 
-    def _joined(self, word: Word, text: str) -> bool:
+    def _take_joined(self, word: Word, text: str) -> bool:
         """`-Idir`: an option of several letters, or one, with its value behind it."""
         if not self._table.long_with_one_dash:
             return False

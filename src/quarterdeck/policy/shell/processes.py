@@ -22,7 +22,7 @@ def _ps(use: Invocation) -> ProgramEffects:
 
 def _parallel(use: Invocation) -> ProgramEffects:
     """Without a command, each line of the input is one."""
-    if use.parsed().operands:
+    if use.parse().operands:
         return use.effects()
     return use.effects([runs("parallel runs its input", "-")])
 

@@ -266,7 +266,7 @@ class _Reader(Arithmetic):
                 if child.type == "do_group" and name is not None:
                     # In the loop, the variable is one of the words.
                     self._variables.learn(name, words, pattern=True)
-                    self._loose = self._loose.giving([name])
+                    self._loose = self._loose.with_variables([name])
                 self._here = self._loose
                 self._visit(child)
                 self._loose = self._loose.union(here)
@@ -321,8 +321,8 @@ class _Reader(Arithmetic):
     def _gave(self, made: Assignment) -> None:
         """A variable has been set, for all commands that follow."""
         self._variables.learn(made.name, [made.value], pattern=False)
-        self._here = self._here.giving([made.name])
-        self._loose = self._loose.giving([made.name])
+        self._here = self._here.with_variables([made.name])
+        self._loose = self._loose.with_variables([made.name])
 
     def _redirected_statement(self, node: Node) -> None:
         """A statement and its redirections."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from quarterdeck.domain.structs import name_set
-from quarterdeck.policy.shell.code import CodeEffects, merged, unknown
+from quarterdeck.policy.shell.code import CodeEffects, merge_effects, unknown
 
 LONGEST = 20_000
 """Longer texts are not read: a person is asked."""
@@ -65,7 +65,7 @@ def read_sqlite_input(text: str) -> CodeEffects:
     lines = text.splitlines()
     dots = [line for line in lines if line.lstrip().startswith(".")]
     other = "\n".join(line for line in lines if not line.lstrip().startswith("."))
-    return merged(_sql(other), *(_dot_command(line.strip()) for line in dots))
+    return merge_effects(_sql(other), *(_dot_command(line.strip()) for line in dots))
 
 
 def _dot_command(text: str) -> CodeEffects:

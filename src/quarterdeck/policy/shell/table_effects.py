@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from quarterdeck.policy.shell.effects import ProgramEffects, acting, alters, reads, runs, writes
+from quarterdeck.policy.shell.effects import ProgramEffects, acts, alters, reads, runs, writes
 from quarterdeck.policy.shell.options import Given, Parsed, cut, parse, splits
 from quarterdeck.policy.shell.script import Effect, Target, Word
 from quarterdeck.policy.shell.tables import Operand, Table
@@ -117,12 +117,12 @@ class _Effects:
         return ProgramEffects(
             effects=tuple(self._effects),
             fetches=tuple(self._fetches),
-            called=self._called(),
-            looks=table.looks and not (parsed.unknown or self._fetches or acting(self._effects)),
+            called=self._subcommand(),
+            looks=table.looks and not (parsed.unknown or self._fetches or acts(self._effects)),
             judged=True,
         )
 
-    def _called(self) -> tuple[str, ...]:
+    def _subcommand(self) -> tuple[str, ...]:
         """The subcommand by its full name, and the operands."""
         if " " not in self._table.name:
             return ()
@@ -155,7 +155,7 @@ class _Effects:
             return
         for kind in ("read", "write"):
             if kind in marks or (option.optional and not given.values and kind in option.values):
-                self._file(_unnamed(typed), kind, f"{self._name} {typed}")
+                self._file(_nameless_file(typed), kind, f"{self._name} {typed}")
         if "runs" in marks or "names" in marks:
             self._runs(typed)
         if "names" in marks:
@@ -482,7 +482,7 @@ def _literal(text: str) -> Word:
     return Word(source=text, text=text, prefix=text, tilde=text.startswith("~"))
 
 
-def _unnamed(typed: str) -> Word:
+def _nameless_file(typed: str) -> Word:
     """A file that the command does not name."""
     return Word(source=typed)
 

@@ -410,7 +410,7 @@ def _subcommands(name: str, file: _File, options: dict[str, Option]) -> dict[str
             continue
         if each.about is not None or each.versions:
             raise BadTable(name, f"{key} is no program")
-        inside = each if each.inherits or not file.inherits else _inheriting(each)
+        inside = each if each.inherits or not file.inherits else _inherit(each)
         if file.loose:
             inside = msgspec.structs.replace(inside, loose=True)
         made[key] = _compile(f"{name} {key}", inside, options if file.inherits else {})
@@ -421,7 +421,7 @@ def _subcommands(name: str, file: _File, options: dict[str, Option]) -> dict[str
     return made
 
 
-def _inheriting(file: _File) -> _File:
+def _inherit(file: _File) -> _File:
     return msgspec.structs.replace(file, inherits=True)
 
 

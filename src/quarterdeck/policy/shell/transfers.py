@@ -47,7 +47,7 @@ def address(text: str | None) -> str:
     return f"http://{text.lstrip('/')}"
 
 
-def _expanded(word: Word, *, globbed: bool) -> list[str] | None:
+def _expand(word: Word, *, globbed: bool) -> list[str] | None:
     """The addresses that curl makes of a word with `{a,b}`; None if they are not known."""
     text = word.text
     if text is None:
@@ -82,7 +82,7 @@ _OUTPUT = re.compile(r"%output\{(>>)?([^}]*)\}")
 
 
 def _curl(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     given = names_given(parsed)
     more: list[Effect] = []
     fetches = [address(word.text) for word in words_of(parsed, *_HOSTS)]
@@ -97,7 +97,7 @@ def _curl(use: Invocation) -> ProgramEffects:
     ]
     texts: list[str | None] = []
     for word in (*parsed.operands, *words_of(parsed, "--url")):
-        expanded = _expanded(word, globbed="-g" not in given)
+        expanded = _expand(word, globbed="-g" not in given)
         if expanded is None:
             more.append(runs(f"the address {word.source} is not known", word.source))
             more.append(reads(Target(source=word.source), "curl may read a local file"))
@@ -145,7 +145,7 @@ def _curl_files(
         home = Word(source="~/.netrc", text="~/.netrc", prefix="~/.netrc", tilde=True)
         found.append(reads(use.here.target(home), "curl --netrc reads it"))
     for word in words_of(parsed, "-T"):
-        sent = _expanded(word, globbed=True) or [word.source]
+        sent = _expand(word, globbed=True) or [word.source]
         found += [reads(_file(use, each, globbed=True), "curl sends it") for each in sent]
     for word in words_of(parsed, "-F"):
         # `x=@"a",b;type=c;headers=@d`: every piece may be a file.
@@ -189,7 +189,7 @@ _WITH_FOLDERS = frozenset({"-x", "--protocol-directories"}) | _MANY
 
 
 def _wget(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     given = names_given(parsed)
     more: list[Effect] = [
         runs("the server names the files that wget writes", each.typed)
@@ -203,7 +203,7 @@ def _wget(use: Invocation) -> ProgramEffects:
     for word in words_of(parsed, "-P"):
         folder = folder.into(word)
     for word in parsed.operands:
-        more += _downloaded(folder, word.text, with_folders=bool(given & _WITH_FOLDERS))
+        more += _download_effects(folder, word.text, with_folders=bool(given & _WITH_FOLDERS))
     more += [
         writes(folder.target(word), "wget writes it", own=True)
         for word in words_of(parsed, "--default-page")
@@ -211,7 +211,7 @@ def _wget(use: Invocation) -> ProgramEffects:
     return use.effects(more, fetches)
 
 
-def _downloaded(folder: WorkingDir, url: str | None, *, with_folders: bool) -> list[Effect]:
+def _download_effects(folder: WorkingDir, url: str | None, *, with_folders: bool) -> list[Effect]:
     """The file that wget makes of an address: its last name, or all of its path."""
     why = "wget writes it"
     path = re.split(r"[?#]", address(url).removeprefix("http://"))[0]
@@ -247,7 +247,7 @@ def there(text: str) -> str | None:
 
 def _copy_between(use: Invocation) -> ProgramEffects:
     """scp, rsync: operands on other machines are hosts, the others are files."""
-    parsed = use.parsed()
+    parsed = use.parse()
     fetches: list[str] = []
     for word in parsed.operands:
         host = there(word.text if word.text is not None else word.prefix)
@@ -282,7 +282,7 @@ _LEADS = re.compile(r"\s*(?:proxyjump|hostname)\s*[=\s]\s*(\S+)", re.IGNORECASE)
 
 def _destination(use: Invocation) -> ProgramEffects:
     """ssh, sftp, ftp, telnet, nc, dig, ping: hosts are named without a scheme."""
-    parsed = use.parsed()
+    parsed = use.parse()
     named = parsed.operands
     if use.table.name in {"ssh", "telnet", "nc", "ncat", "sftp"}:
         named = named[:1]
@@ -326,7 +326,7 @@ _FILE_ITEM = re.compile(r"[^=@]*?(?::=@|=@|@)(.*)", re.DOTALL)
 
 
 def _httpie(use: Invocation) -> ProgramEffects:
-    parsed = use.parsed()
+    parsed = use.parse()
     named = list(parsed.operands)
     if len(named) > 1 and _METHOD.fullmatch(named[0].text or "") and not _is_item(named[1]):
         named.pop(0)
@@ -362,7 +362,7 @@ def _socat(use: Invocation) -> ProgramEffects:
     more: list[Effect] = []
     fetches: list[str] = []
     scripts: list[str] = []
-    for word in use.parsed().operands:
+    for word in use.parse().operands:
         text = word.text
         if text is None:
             more.append(runs(f"the address {word.source} is not known", word.source))

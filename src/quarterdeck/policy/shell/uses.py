@@ -33,7 +33,7 @@ class Invocation(Value):
     input: str | None = None
     """The text that it gets as its input, if that is known."""
 
-    def parsed(self) -> Parsed:
+    def parse(self) -> Parsed:
         """Its words, by the table."""
         return parse(self.words, self.table)
 

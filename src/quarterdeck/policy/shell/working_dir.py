@@ -57,7 +57,7 @@ class WorkingDir:
             return WorkingDir((), given)
         return WorkingDir(tuple(dict.fromkeys(self.dirs + other.dirs)), given)
 
-    def giving(self, names: Iterable[str]) -> WorkingDir:
+    def with_variables(self, names: Iterable[str]) -> WorkingDir:
         """The same, after these variables have been set."""
         return WorkingDir(self.dirs, self.given.union(names))
 

@@ -50,7 +50,7 @@ class HubBench(Protocol):
         """The session's CLI ends by itself."""
 
 
-async def refused(call: Awaitable[object], kind: type[_Error]) -> _Error:
+async def error_of(call: Awaitable[object], kind: type[_Error]) -> _Error:
     """The error that a call ends in. Fails when there is none."""
     try:
         await call
@@ -124,9 +124,9 @@ class HubContract:
             hub = bench.hub
             before = hub.position
             for command in of_session("nobody", "nobody.ask"):
-                await refused(hub.submit(command), NotFound)
-            await refused(hub.session("nobody"), NotFound)
-            await refused(hub.events("nobody"), NotFound)
+                await error_of(hub.submit(command), NotFound)
+            await error_of(hub.session("nobody"), NotFound)
+            await error_of(hub.events("nobody"), NotFound)
             assert hub.position == before
             assert await hub.asks(session="nobody") == []
 
@@ -176,7 +176,7 @@ class HubContract:
                 cmd.DeleteSession(session=session),
                 cmd.ResumeSession(session=session),
             ):
-                error = await refused(hub.submit(command), Conflict)
+                error = await error_of(hub.submit(command), Conflict)
                 assert error.code == "running"
             await bench.end(session)
             stopped = await hub.submit(cmd.StopSession(session=session))
@@ -197,7 +197,7 @@ class HubContract:
             (last,) = await take(follower, 1)
             assert last.seq == head + 1
             assert last.event == ev.SessionDeleted(by="bob")
-            await refused(hub.session(session), NotFound)
+            await error_of(hub.session(session), NotFound)
             assert await hub.sessions() == []
 
     # --- prompts -------------------------------------------------------------------------------
@@ -227,9 +227,9 @@ class HubContract:
             (left,) = (await hub.session(session)).queued
             assert (left.prompt, bytes(left.content), left.by) == ("p", b'"b"', "bob")
             cancel = cmd.CancelPrompt(session=session, prompt="q")
-            error = await refused(hub.submit(cancel), Conflict)
+            error = await error_of(hub.submit(cancel), Conflict)
             assert error.code == "not_queued"
-            await refused(hub.submit(cmd.CancelPrompt(session=session, prompt="x")), NotFound)
+            await error_of(hub.submit(cmd.CancelPrompt(session=session, prompt="x")), NotFound)
 
     async def test_a_prompt_that_is_no_content_is_refused(self) -> None:
         async with self.bench() as bench:
@@ -237,7 +237,7 @@ class HubContract:
             session = await create(hub)
             head = (await hub.session(session)).head
             send = cmd.SendPrompt(session=session, content=Raw(b"7"))
-            await refused(hub.submit(send), UsageError)
+            await error_of(hub.submit(send), UsageError)
             assert (await hub.session(session)).head == head
 
     # --- questions -----------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class HubContract:
             assert await hub.asks() == []
             assert (await hub.session(session)).asks == {}
             late = cmd.AnswerAsk(ask=ask, answer=cmd.DenyAnswer(), by="ann", role="owner")
-            error = await refused(hub.submit(late), Conflict)
+            error = await error_of(hub.submit(late), Conflict)
             assert error.code == "already_answered"
             audited = [stored.event for stored in await hub.audit(session=session)]
             (answered,) = [event for event in audited if isinstance(event, ev.AskAnswered)]
@@ -314,7 +314,7 @@ class HubContract:
             both = await take(everything, 2)
             assert {stored.session for stored in both} == {one, other}
             assert both[-1].position == hub.position
-            error = await refused(_follow(hub, {one: 1000}), UsageError)
+            error = await error_of(_follow(hub, {one: 1000}), UsageError)
             assert one in str(error)
 
     async def test_usage_and_machines_can_be_read(self) -> None:

@@ -52,7 +52,7 @@ class Poller:
             limit = min(max(params.number("limit") or MOST_UPDATES, 1), MOST_UPDATES)
             seconds = min(params.number("timeout") or 0, LONGEST_POLL)
             end = self._clock.now() + seconds
-            while not (found := self._world.pending()[:limit]) and not self._closed:
+            while not (found := self._world.pending_updates()[:limit]) and not self._closed:
                 left = end - self._clock.now()
                 if left <= 0:
                     break

@@ -147,7 +147,7 @@ class BotApiServer:
         self._faults[method.lower()] = _Fault(kind, times)
 
     @contextlib.contextmanager
-    def holding(self, method: str) -> Iterator[None]:
+    def hold_back(self, method: str) -> Iterator[None]:
         """Hold back the answers of a method while the block runs: its calls are done, and people
         see what they did, but the bot does not hear of it yet.
         """
@@ -240,7 +240,7 @@ class BotApiServer:
             result = await self._perform(method, params, receive)
         except Refusal as refusal:
             self._record(method, params, refusal.code, refusal.description)
-            if await self._released(method, receive):
+            if await self._wait_released(method, receive):
                 await _refuse(send, refusal)
         except _Broken as broken:
             self._record(method, params, 0, broken.kind)
@@ -250,7 +250,7 @@ class BotApiServer:
             self._record(method, params, 0 if lost else 200, "lost" if lost else "")
             if lost:
                 await _cut(send)
-            elif await self._released(method, receive):
+            elif await self._wait_released(method, receive):
                 await answer(send, 200, b'{"ok":true,"result":' + _json(result) + b"}")
 
     async def _perform(self, method: str, params: Params, receive: Receive) -> Any:
@@ -295,7 +295,7 @@ class BotApiServer:
         else:
             await _cut(send)
 
-    async def _released(self, method: str, receive: Receive) -> bool:
+    async def _wait_released(self, method: str, receive: Receive) -> bool:
         """Wait until the answers of a method are not held back; False if the client hangs up."""
         held = self._held.get(method)
         return held is None or await self._until(held, receive)

@@ -261,9 +261,9 @@ class Sim:
         """The command menu."""
         return self._world.commands.get(scope, [])
 
-    def pending(self) -> int:
+    def pending_count(self) -> int:
         """How many updates the bot has not confirmed."""
-        return len(self._world.pending())
+        return len(self._world.pending_updates())
 
     # --- helpers ---------------------------------------------------------------------------------
 

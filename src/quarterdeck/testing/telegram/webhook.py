@@ -62,7 +62,7 @@ class WebhookPoster:
         found: dict[str, Any] = {
             "url": self.url,
             "has_custom_certificate": False,
-            "pending_update_count": len(self._world.pending()),
+            "pending_update_count": len(self._world.pending_updates()),
         }
         if self._error:
             found |= {"last_error_message": self._error, "last_error_date": self._error_at}
@@ -79,7 +79,7 @@ class WebhookPoster:
         async with httpx2.AsyncClient(timeout=POST_SECONDS, trust_env=False) as client:
             tries = 0
             while True:
-                pending = self._world.pending() if self.url else []
+                pending = self._world.pending_updates() if self.url else []
                 if not pending:
                     await self._wait(None)
                     continue

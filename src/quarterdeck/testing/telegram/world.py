@@ -266,7 +266,7 @@ class World:
         )
         return self.update(stopped_message_generation=stopped)
 
-    def pending(self) -> list[Update | RawUpdate]:
+    def pending_updates(self) -> list[Update | RawUpdate]:
         """The updates that are not confirmed and not too old."""
         oldest = self.now() - UPDATE_SECONDS
         if self.updates and self.updates[0][1] < oldest:

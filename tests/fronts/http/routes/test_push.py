@@ -34,7 +34,7 @@ async def pushing(folder: Path) -> AsyncIterator[Front]:
         contact="mailto:ada@deck.example",
         loopback=True,
     )
-    async with front(folder / "data", deck=deck, push=push) as hub, push.running():
+    async with front(folder / "data", deck=deck, push=push) as hub, push.run():
         valid.append(hub)
         yield hub
 

@@ -26,7 +26,7 @@ from quarterdeck.fronts.acp.v1.tool_calls import (
     text_content,
 )
 from quarterdeck.fronts.acp.v1.updates import META
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -96,7 +96,7 @@ class _Asking:
                 options["always"] = (f"Always allow {text} in this project", "allow_always")
         options["deny"] = ("Deny", "reject_once")
         options["stop"] = ("Deny, and stop the turn", "reject_once")
-        match _chosen((yield self._permission(options)), options):
+        match _pressed_option((yield self._permission(options)), options):
             case "allow":
                 return AllowAnswer()
             case "session":
@@ -118,7 +118,7 @@ class _Asking:
             "stop": ("Deny, and stop the turn", "reject_once"),
         }
         note = f"Only these may allow it: {one_line(people, 500)}"
-        choice = _chosen((yield self._permission(options, more=[note])), options)
+        choice = _pressed_option((yield self._permission(options, more=[note])), options)
         return None if choice is None else DenyAnswer(stop=choice == "stop")
 
     def plan(self) -> Dialogue:
@@ -135,7 +135,7 @@ class _Asking:
             options["revise"] = ("Keep planning: say what to change", "reject_once")
         options["reject"] = ("Reject it, and stop the turn", "reject_once")
         more = [text] if text else []
-        match _chosen((yield self._permission(options, more=more)), options):
+        match _pressed_option((yield self._permission(options, more=more)), options):
             case "auto" | "manual" | "fresh" | "reject" as choice:
                 return PlanAnswer(choice=choice)
             case "revise":
@@ -145,7 +145,9 @@ class _Asking:
 
     def _revise(self) -> Dialogue:
         field = _string("What is to be changed in the plan?")
-        content = _accepted((yield self._form("The plan", {"feedback": field}, ["feedback"])))
+        content = _accepted_content(
+            (yield self._form("The plan", {"feedback": field}, ["feedback"]))
+        )
         feedback = _text(content, "feedback")
         return PlanAnswer(choice="revise", feedback=feedback) if feedback else None
 
@@ -197,7 +199,7 @@ class _Asking:
                 options["done"] = (f"Done: {one_line(', '.join(chosen), 200)}", "allow_once")
             options["skip"] = ("Skip the question", "reject_once")
             result = yield self._permission(options, title=question.question)
-            match _chosen(result, options):
+            match _pressed_option(result, options):
                 case None:
                     return None
                 case "skip":
@@ -241,7 +243,7 @@ class _Asking:
             "decline": "decline",
             "cancel": "cancel",
         }
-        chosen = _chosen((yield self._permission(options, more=[message])), options)
+        chosen = _pressed_option((yield self._permission(options, more=[message])), options)
         return None if chosen is None else ElicitationAnswer(action=actions[chosen])
 
     # --- requests --------------------------------------------------------------------------------
@@ -313,7 +315,7 @@ class _FormResult:
 
 def _why(opened: AskOpened) -> list[str]:
     """Why a person is asked, and what a lasting answer would allow."""
-    found = [one_line(reason, 500) for reason in worded(opened).reasons]
+    found = [one_line(reason, 500) for reason in with_texts(opened).reasons]
     if opened.lasting and opened.narrowest:
         rules = ", ".join(one_line(rule, 500) for rule in opened.narrowest)
         found.append(f"A lasting answer allows: {rules}")
@@ -351,7 +353,7 @@ def _foreign_schema(json: Raw) -> schema.ElicitationSchema | None:
 # --- results -------------------------------------------------------------------------------------
 
 
-def _chosen(result: object, options: Options) -> str | None:
+def _pressed_option(result: object, options: Options) -> str | None:
     """The button that was pressed; None if none was. Raises `UsageError` for one of another."""
     try:
         outcome = schema.RequestPermissionResponse.model_validate(result).outcome
@@ -379,7 +381,7 @@ def _form_result(result: object) -> _FormResult | None:
             raise UsageError("the editor's answer to the form cannot be read")
 
 
-def _accepted(result: object) -> dict[str, object]:
+def _accepted_content(result: object) -> dict[str, object]:
     found = _form_result(result)
     return found.content if found is not None and found.accepted else {}
 

@@ -43,7 +43,7 @@ class Known:
         return Right.MANAGE in self.me.rights
 
 
-def initialized(version: str) -> schema.InitializeResponse:
+def initialize_response(version: str) -> schema.InitializeResponse:
     """The answer to `initialize`: always this version; the client decides whether it fits."""
     return schema.InitializeResponse(
         protocol_version=VERSION,
@@ -180,7 +180,7 @@ def control_for(known: Known, option: str, value: str) -> dict[str, object]:
     return {"subtype": "apply_flag_settings", "settings": {"effortLevel": level}}
 
 
-def switched(shape: SessionShape, option: str, value: str) -> SessionShape:
+def with_switch(shape: SessionShape, option: str, value: str) -> SessionShape:
     """A session after a switch that the CLI has obeyed; the hub's view may be a moment behind."""
     return replace(shape, **{option: value})
 

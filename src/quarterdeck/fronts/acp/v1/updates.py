@@ -23,7 +23,7 @@ from quarterdeck.fronts.acp.v1.tool_calls import (
 )
 from quarterdeck.history import story
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.coded_texts import worded
+from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.holds import Offers, Todo
 from quarterdeck.protocol.stream_frames import Live
 from quarterdeck.protocol.views import Deltas, EventShape, SessionShape
@@ -72,7 +72,7 @@ class Translator:
 
     # --- what holds ------------------------------------------------------------------------------
 
-    def opening(self) -> list[Update]:
+    def first_updates(self) -> list[Update]:
         """What an editor is told when it has opened the session."""
         shape = self.known.shape
         found: list[Update] = [settings.commands_update(self.known), settings.info_update(shape)]
@@ -82,7 +82,7 @@ class Translator:
             found.append(plan_update(shape.holds.todos))
         return found
 
-    def _offered(self, offers: Offers) -> list[Update]:
+    def _offer_updates(self, offers: Offers) -> list[Update]:
         """Other commands or models can be chosen."""
         if offers == self.known.offers:
             return []
@@ -91,10 +91,14 @@ class Translator:
 
     def view(self, shape: SessionShape) -> list[Update]:
         """The session has changed: what an editor shows of that."""
-        before, chosen, mode = self.known.shape, self._chosen(), settings.mode_update(self.known)
+        before, chosen, mode = (
+            self.known.shape,
+            self._selected_options(),
+            settings.mode_update(self.known),
+        )
         self.known.shape = shape
         found: list[Update] = []
-        if self._chosen() != chosen:
+        if self._selected_options() != chosen:
             found.append(settings.config_update(self.known))
         if settings.mode_update(self.known) != mode:
             found.append(settings.mode_update(self.known))
@@ -105,7 +109,7 @@ class Translator:
             found.append(settings.info_update(shape))
         return found
 
-    def _chosen(self) -> list[schema.SessionConfigOptionSelect]:
+    def _selected_options(self) -> list[schema.SessionConfigOptionSelect]:
         return settings.config_options(self.known)
 
     # --- what happens ----------------------------------------------------------------------------
@@ -134,7 +138,7 @@ class Translator:
             for name in ("commands", "models", "agents")
             if (value := getattr(event, name)) is not None
         }
-        return self._offered(replace(self.known.offers, **given))
+        return self._offer_updates(replace(self.known.offers, **given))
 
     def _entry(self, entry: story.AnyEntry, event: ev.Event) -> list[Update]:
         match entry:
@@ -144,9 +148,9 @@ class Translator:
                 more = f" (and {others} file{'s' if others > 1 else ''})" if others else ""
                 return [_said_by_user(text + more, by)]
             case story.Answer(inner=False, text=text):
-                return self._written(text, thinking=False)
+                return self._unsent_text(text, thinking=False)
             case story.Thinking(inner=False, text=text):
-                return self._written(text, thinking=True)
+                return self._unsent_text(text, thinking=True)
             case story.Call():
                 return [self._call(entry)]
             case story.Outcome():
@@ -223,7 +227,7 @@ class Translator:
         written.text += new
         return new
 
-    def _written(self, text: str, *, thinking: bool) -> list[Update]:
+    def _unsent_text(self, text: str, *, thinking: bool) -> list[Update]:
         """A block is complete: the part of it that was not sent yet."""
         for key, written in self._live.items():
             if written.thinking is thinking and written.text and text.startswith(written.text):
@@ -260,7 +264,7 @@ def answered_update(event: ev.AskAnswered | ev.AskWithdrawn, opened: ev.AskOpene
     """A question was settled elsewhere: who did it, and how."""
     what = one_line(opened.title, 200) or one_line(opened.tool, 80)
     if isinstance(event, ev.AskWithdrawn):
-        text = f"the question was withdrawn: {what} ({one_line(worded(event).reason, 300)})"
+        text = f"the question was withdrawn: {what} ({one_line(with_texts(event).reason, 300)})"
         return [notice(text, "ask.withdrawn", ask=event.ask)]
     verb = "allowed" if event.allowed else "denied"
     if opened.ask_kind in {ev.AskKind.QUESTIONS, ev.AskKind.ELICITATION}:

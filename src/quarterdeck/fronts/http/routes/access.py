@@ -159,7 +159,7 @@ async def end_own_access(request: Asking, access: Doors) -> Me:
 async def list_tokens(request: Asking, access: Doors, cli_access: OfClis) -> GrantList:
     """Who has access. For owners."""
     request.user.need(Right.MANAGE)
-    return await _listed(access, cli_access, request.user.grant)
+    return await _list_grants(access, cli_access, request.user.grant)
 
 
 @post("/tokens", status_code=200, opt=documented(COMMAND_ERRORS, takes=NewToken))
@@ -191,7 +191,7 @@ async def revoke_token(
     session = session_of(grant_id)
     if session is not None and cli_access is not None:
         await cli_access.revoke(session, request.user.name)
-        return await _listed(access, cli_access, request.user.grant)
+        return await _list_grants(access, cli_access, request.user.grant)
     if grant_id == request.user.grant:
         raise UsageError("this is the access that you use right now: log out instead")
     found = next((each for each in access.grants() if each.id == grant_id), None)
@@ -204,10 +204,10 @@ async def revoke_token(
             names=(found.role.value, found.kind.value),
         )
         await note_change(noting, "token", note)
-    return await _listed(access, cli_access, request.user.grant)
+    return await _list_grants(access, cli_access, request.user.grant)
 
 
-async def _listed(access: Access, cli_access: CliAccess | None, own: str) -> GrantList:
+async def _list_grants(access: Access, cli_access: CliAccess | None, own: str) -> GrantList:
     clis = [] if cli_access is None else await cli_access.tokens()
     shapes = (
         GrantShape(

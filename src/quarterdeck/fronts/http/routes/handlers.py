@@ -26,7 +26,7 @@ from quarterdeck.fronts.http.large_bodies import decode_any_command, decode_body
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person
-from quarterdeck.hub.api import HubApi, acting
+from quarterdeck.hub.api import HubApi, act_as
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.commands import AnswerAsk, AnyCommand, Outcome
 from quarterdeck.protocol.roles import Right
@@ -61,7 +61,7 @@ async def body_of(
     if content_type != "application/json":
         raise Refused("unsupported_media_type", "Content-Type: must be application/json")
     await _check_text(data)
-    return await off_loop(len(data), decoded, data, kind, large_member)
+    return await off_loop(len(data), decode_struct, data, kind, large_member)
 
 
 async def _check_text(data: bytes) -> None:
@@ -79,7 +79,7 @@ async def _check_text(data: bytes) -> None:
             raise UsageError(f"body: not UTF-8 at byte {start + error.start}") from error
 
 
-def decoded(data: bytes, kind: type[_T], large_member: str | None = None) -> _T:
+def decode_struct(data: bytes, kind: type[_T], large_member: str | None = None) -> _T:
     """JSON, which is UTF-8, as a struct. Raises `UsageError` with the path of what is wrong."""
     try:
         return decode_body(data, kind, large_member)
@@ -104,11 +104,13 @@ async def do(hub: HubApi, person: Person, command: AnyCommand) -> Outcome:
     person.need(right_for(command))
     if isinstance(command, AnswerAsk):
         command = replace(command, role=person.role.value)
-    with acting(person.role, person.name):
+    with act_as(person.role, person.name):
         return await hub.submit(replace(command, by=person.name))
 
 
-def reading(connection: ASGIConnection[object, Person, object, State], _: BaseRouteHandler) -> None:
+def require_read(
+    connection: ASGIConnection[object, Person, object, State], _: BaseRouteHandler
+) -> None:
     """A guard: every path needs the right to read."""
     connection.user.need(Right.READ)
 

@@ -116,7 +116,7 @@ async def export_session(
         view, exported = await _there(history_service).export(
             session_id, Form(format_), by=request.user.name
         )
-        pieces = _encoded(exported)
+        pieces = _encode_pieces(exported)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", view.name).strip("-.")[:60] or view.session
     return Stream(
         pieces,
@@ -190,7 +190,7 @@ def _there(history: HistoryService | None) -> HistoryService:
     return history
 
 
-async def _encoded(pieces: AsyncIterator[str]) -> AsyncIterator[bytes]:
+async def _encode_pieces(pieces: AsyncIterator[str]) -> AsyncIterator[bytes]:
     async for piece in pieces:
         yield piece.encode("utf-8", "replace")
 

@@ -182,7 +182,7 @@ async def add_grant(request: Asking, hub: Hub, noting: Noter) -> Grant:
         project=new.project,
     )
     made = await hub.policy.grant(grant)
-    await note_change(noting, "grant", _noted(TextCode.GRANT_MADE, made, made.by))
+    await note_change(noting, "grant", _note_text(TextCode.GRANT_MADE, made, made.by))
     return made
 
 
@@ -192,7 +192,7 @@ async def revoke_grant(grant_id: GrantId, request: Asking, hub: Hub, noting: Not
     person = request.user
     person.need(Right.MANAGE)
     gone = await hub.policy.revoke(grant_id)
-    note = replace(_noted(TextCode.GRANT_REVOKED, gone, person.name), detail=gone.by)
+    note = replace(_note_text(TextCode.GRANT_REVOKED, gone, person.name), detail=gone.by)
     await note_change(noting, "grant", note)
     return gone
 
@@ -203,7 +203,7 @@ async def verify_audit(hub: Hub, head: HeadText = None) -> Checked:
     return await hub.policy.verify(head)
 
 
-def _noted(code: TextCode, grant: Grant, by: str) -> CodedText:
+def _note_text(code: TextCode, grant: Grant, by: str) -> CodedText:
     """What a person did with a grant, for the audit log."""
     return CodedText(
         code=code,

@@ -43,7 +43,7 @@ async def list_projects(worktree_service: Worktrees) -> ProjectList:
     """The projects of the configuration: their directories, and what holds for their sessions."""
     return ProjectList(
         projects=tuple(
-            ProjectShape(name=name, defaults=_masked(project))
+            ProjectShape(name=name, defaults=_mask_project(project))
             for name, project in sorted(worktree_service.projects.items())
         )
     )
@@ -128,7 +128,7 @@ async def list_directories(
     return await worktree_service.folders(machine, path)
 
 
-def _masked(project: Project) -> Project:
+def _mask_project(project: Project) -> Project:
     return msgspec.structs.replace(project, env=dict.fromkeys(project.env, MASK))
 
 

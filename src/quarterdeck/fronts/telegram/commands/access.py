@@ -35,9 +35,9 @@ async def pair(job: Job, rest: str) -> None:
         raise UsageError(
             "make a code with «quarterdeck telegram pair» or in the web app: /pair CODE"
         )
-    if job.begun and job.messenger.state.paired(job.user) is not None:
+    if job.begun and job.messenger.state.paired_person(job.user) is not None:
         return  # the code works once, and has worked
-    before = job.messenger.state.paired(job.user)
+    before = job.messenger.state.paired_person(job.user)
     try:
         paired = await job.services.people.pair(job.user, code)
     except HubRefused as error:  # it says nothing about who this person was before
@@ -52,7 +52,7 @@ async def pair(job: Job, rest: str) -> None:
 
 async def _unpair(job: Job) -> None:
     """End the access that the person has here."""
-    paired = job.messenger.state.paired(job.user)
+    paired = job.messenger.state.paired_person(job.user)
     if paired is not None:
         await job.services.people.end(paired.token)
         job.messenger.state.unpair(job.user)
@@ -64,7 +64,7 @@ async def start(job: Job, rest: str) -> None:
     if rest:
         await pair(job, rest)
         return
-    if job.messenger.state.paired(job.user) is None:
+    if job.messenger.state.paired_person(job.user) is None:
         job.say("Hello. Make a code with «quarterdeck telegram pair» or in the web app: /pair CODE")
     else:
         job.say("Hello. Send a prompt, or /help.")

@@ -15,7 +15,7 @@ from quarterdeck.fronts.telegram.commands.base import run_button
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.progress import money
 from quarterdeck.fronts.telegram.shown import safe_line
-from quarterdeck.fronts.telegram.text import Part, bold, code, joined
+from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.loop.shapes import Condition, LoopAction, LoopList, LoopShape
 from quarterdeck.protocol.schedules import ScheduleShape
 
@@ -57,13 +57,13 @@ async def loops(job: Job, rest: str) -> None:
     title = bold(safe_line(loop.title, TITLE))
     if action is None:
         rows: Rows = ((_loop_button("🛑 Stop it", "stop", loop), run_button("Keep it", "/loops")),)
-        job.say(joined(["Stop ", title, "? The turn that runs is interrupted."]), rows)
+        job.say(join(["Stop ", title, "? The turn that runs is interrupted."]), rows)
         return
     path = f"/api/loops/{quote(loop.loop, safe='')}/{action}"
     await hub.call(send("POST", path, LoopShape))
     before, after = _DONE[action].split("{}")
     more = {"pause": ("resume", CONFIRM), "resume": ("pause", CONFIRM), "stop": ()}[action]
-    job.say(joined([before, title, after]), _loop_rows(loop, more))
+    job.say(join([before, title, after]), _loop_rows(loop, more))
 
 
 async def _loops(hub: HubClient) -> tuple[LoopShape, ...]:
@@ -99,7 +99,7 @@ def _list_loops(job: Job, found: tuple[LoopShape, ...], *, most: int) -> None:
             rows += _loop_rows(loop, ("pause", CONFIRM))
     if len(found) > most:
         pieces.append("\n…")
-    job.say(joined(pieces), tuple(rows))
+    job.say(join(pieces), tuple(rows))
 
 
 def _loop_line(job: Job, loop: LoopShape) -> str:
@@ -145,7 +145,7 @@ async def schedules(job: Job, rest: str) -> None:
     how = "is paused" if shape.paused else "goes on"
     mark = "⏸" if shape.paused else "▶️"
     pieces: list[Part | str] = [f"{mark} ", bold(safe_line(shape.name, TITLE)), f" {how}."]
-    job.say(joined(pieces), (_schedule_row(shape),))
+    job.say(join(pieces), (_schedule_row(shape),))
 
 
 def _list_schedules(job: Job, found: tuple[ScheduleShape, ...]) -> None:
@@ -157,7 +157,7 @@ def _list_schedules(job: Job, found: tuple[ScheduleShape, ...]) -> None:
         pieces += ["\n", bold(safe_line(shape.name, TITLE)), f" · {_schedule_line(job, shape)}"]
     if len(found) > 2 * LISTED:
         pieces.append("\n…")
-    job.say(joined(pieces), tuple(_schedule_row(shape) for shape in found[: 2 * LISTED]))
+    job.say(join(pieces), tuple(_schedule_row(shape) for shape in found[: 2 * LISTED]))
 
 
 def _schedule_line(job: Job, shape: ScheduleShape) -> str:

@@ -16,7 +16,7 @@ from quarterdeck.fronts.telegram.commands.base import (
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.progress import duration, money
 from quarterdeck.fronts.telegram.shown import safe_line
-from quarterdeck.fronts.telegram.text import Part, bold, code, joined
+from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.protocol.holds import McpServer
 from quarterdeck.protocol.sessions import Budget
 from quarterdeck.protocol.shapes import SessionChanges
@@ -147,8 +147,8 @@ async def usage(job: Job, rest: str) -> None:
     if by is not UsageBy.DAY:
         rows = tuple(sorted(report.rows, key=lambda row: -row.used.cost_usd)[:LISTED])
     for row in rows:
-        pieces += ["\n", code(safe_line(row.key, 60)), f" {_used(row.used)}"]
-    pieces += ["\n", bold("total"), f" {_used(report.total)}"]
+        pieces += ["\n", code(safe_line(row.key, 60)), f" {_usage_text(row.used)}"]
+    pieces += ["\n", bold("total"), f" {_usage_text(report.total)}"]
     for limit in report.limits[:LISTED]:
         share = f", {100 * limit.used:.0f} % used" if limit.used is not None else ""
         until = ""
@@ -157,10 +157,10 @@ async def usage(job: Job, rest: str) -> None:
         name = safe_line(limit.limit or "limit", 40).replace("_", " ")
         pieces.append(f"\n⏳ {name}: {limit.status.replace('_', ' ')}{share}{until}")
     buttons: Rows = (tuple(run_button(each.value, f"/usage {each.value}") for each in UsageBy),)
-    job.say(joined(pieces), buttons)
+    job.say(join(pieces), buttons)
 
 
-def _used(used: Used) -> str:
+def _usage_text(used: Used) -> str:
     rough = "~" if used.estimated_usd else ""
     return f"{rough}{dollars(used.cost_usd)} · {used.tokens:,} tokens · {used.turns} turns"
 
@@ -189,7 +189,7 @@ async def stats(job: Job, rest: str) -> None:
     ]
     pieces: list[Part | str] = [bold(safe_line(shape.name, 60)), "\n", "\n".join(lines)]
     pieces += ["\n", code(safe_line(place, 300)), "\n", code(session)]
-    job.say(joined(pieces), session=session)
+    job.say(join(pieces), session=session)
 
 
 async def budget(job: Job, rest: str) -> None:

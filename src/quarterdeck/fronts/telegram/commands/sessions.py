@@ -19,7 +19,7 @@ from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.message_prompts import prompt
 from quarterdeck.fronts.telegram.progress import money
 from quarterdeck.fronts.telegram.shown import safe_line
-from quarterdeck.fronts.telegram.text import Part, bold, code, joined
+from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.history.story import prompt_body
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import ForkSession, Interrupt, ResumeSession, StopSession
@@ -74,9 +74,7 @@ async def resume(job: Job, rest: str) -> None:
         except HubRefused as error:
             if error.problem.code != "running":
                 raise
-    job.say(
-        joined(["▶️ Messages here go to ", bold(safe_line(shape.name, 60)), "."]), session=session
-    )
+    job.say(join(["▶️ Messages here go to ", bold(safe_line(shape.name, 60)), "."]), session=session)
 
 
 async def continue_(job: Job, rest: str) -> None:
@@ -92,7 +90,7 @@ async def continue_(job: Job, rest: str) -> None:
         )
         if same:
             await attach(job, shape.session)
-            text = joined(["▶️ Messages here go to ", bold(safe_line(shape.name, 60)), "."])
+            text = join(["▶️ Messages here go to ", bold(safe_line(shape.name, 60)), "."])
             job.say(text, session=shape.session)
             if rest:
                 await prompt(job, rest)
@@ -111,7 +109,7 @@ async def attach(job: Job, session: str) -> SessionShape:
         )
         job.messenger.state.set_current(job.place, session)
         job.messenger.state.own(job.place, job.user)
-    job.services.reporter.changed(session)
+    job.services.reporter.note_change(session)
     await job.services.follow(session)
     return shape
 
@@ -126,7 +124,7 @@ async def _fork(job: Job, session: str, at: str | None, name: str | None) -> Non
     hub = await job.hub()
     made = await hub.submit(ForkSession(session=session, at=at, name=name))
     shape = await attach(job, made.session)
-    text = joined(["🍴 Messages here go to the copy ", bold(safe_line(shape.name, 60)), "."])
+    text = join(["🍴 Messages here go to the copy ", bold(safe_line(shape.name, 60)), "."])
     job.say(text, session=made.session)
 
 
@@ -218,7 +216,7 @@ async def _choose(job: Job, title: str, command: str, *, everything: bool = Fals
     if not rows:
         job.say("There are no sessions yet. Send a prompt.")
         return
-    job.say(joined(pieces), tuple(rows))
+    job.say(join(pieces), tuple(rows))
 
 
 async def restart(job: Job, rest: str) -> None:

@@ -23,7 +23,7 @@ from quarterdeck.fronts.telegram.commands.base import run_button
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.message_prompts import NEW_BRANCH, switch
 from quarterdeck.fronts.telegram.shown import safe_line
-from quarterdeck.fronts.telegram.text import Part, bold, code, joined
+from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.protocol.commands import ChangeSession
 from quarterdeck.protocol.projects import HERE
 from quarterdeck.protocol.roles import Right
@@ -49,7 +49,7 @@ async def _preference(job: Job, name: str, rest: str, choices: tuple[str, ...]) 
     job.paired  # noqa: B018 - who is nobody in the hub changes nothing
     if not rest or rest == "show":
         rows = _choices(f"/{name}", choices)
-        job.say(joined([_line(job, name)]), rows)
+        job.say(join([_line(job, name)]), rows)
         return
     await set_preference(job, name, None if rest == CLEAR else rest)
 
@@ -77,11 +77,11 @@ async def set_preference(job: Job, name: str, value: str | None) -> None:
             if error.problem.code not in {"not_running", "not_found"}:
                 raise
             pieces.append("\nIt holds from the next session on.")
-    job.say(joined(pieces))
+    job.say(join(pieces))
 
 
 def _line(job: Job, name: str) -> Part:
-    found = job.messenger.chosen(job.place, name)
+    found = job.messenger.preference(job.place, name)
     match found.value:
         case None:
             value = "(the CLI decides)"
@@ -89,7 +89,7 @@ def _line(job: Job, name: str) -> Part:
             value = "on" if found.value else "off"
         case _:
             value = found.value
-    return joined([bold(name), ": ", code(safe_line(value, 100)), f" by {_SOURCES[found.source]}"])
+    return join([bold(name), ": ", code(safe_line(value, 100)), f" by {_SOURCES[found.source]}"])
 
 
 def _choices(command: str, choices: tuple[str, ...]) -> Rows:
@@ -126,12 +126,10 @@ async def planmode(job: Job, rest: str) -> None:
             tuple(run_button(each, f"/planmode {each}") for each in PLAN_MODES),
             (run_button("↩️ Not set here", f"/planmode {CLEAR}"),),
         )
-        value = job.messenger.chosen(job.place, "mode").value
+        value = job.messenger.preference(job.place, "mode").value
         words = {mode: each for each, mode in PLAN_MODES.items()}
         job.say(
-            joined(
-                [bold("planmode"), f": {words.get(str(value), 'not set')}\n", _line(job, "mode")]
-            ),
+            join([bold("planmode"), f": {words.get(str(value), 'not set')}\n", _line(job, "mode")]),
             rows,
         )
     elif word == CLEAR:
@@ -152,7 +150,7 @@ async def approve(job: Job, rest: str) -> None:
     job.paired  # noqa: B018 - who is nobody in the hub changes nothing
     if not rest or rest == "show":
         rows: Rows = ((run_button("↩️ Not set here", f"/approve {CLEAR}"),),)
-        job.say(joined([_line(job, "approve")]), rows)
+        job.say(join([_line(job, "approve")]), rows)
         return
     await set_preference(job, "approve", None if rest == CLEAR else rest)
 
@@ -185,12 +183,12 @@ async def config(job: Job, rest: str) -> None:
     )
     toggles = [
         run_button(
-            f"{each}: {'off' if job.messenger.chosen(job.place, each).value else 'on'}",
-            f"/config {each} {'off' if job.messenger.chosen(job.place, each).value else 'on'}",
+            f"{each}: {'off' if job.messenger.preference(job.place, each).value else 'on'}",
+            f"/config {each} {'off' if job.messenger.preference(job.place, each).value else 'on'}",
         )
         for each in ("drafts", "rich", "cooldown")
     ]
-    follow = "own" if job.messenger.chosen(job.place, "follow").value == "all" else "all"
+    follow = "own" if job.messenger.preference(job.place, "follow").value == "all" else "all"
     rows: Rows = (
         (
             run_button("model…", "/model"),
@@ -203,7 +201,7 @@ async def config(job: Job, rest: str) -> None:
         ),
         tuple(toggles),
     )
-    job.say(joined(pieces), rows)
+    job.say(join(pieces), rows)
 
 
 # --- where ---------------------------------------------------------------------------------------
@@ -222,7 +220,7 @@ async def ctx(job: Job, rest: str) -> None:
         case "project" if value:
             known = {row.name: row.defaults for row in await hub.projects()}
             if value not in known:
-                raise UsageError(f"there is no project {value!r}; {_known(known)}")
+                raise UsageError(f"there is no project {value!r}; {_known_projects(known)}")
             job.messenger.projects = known
             binding = Binding(project=value)
         case "dir" if value:
@@ -249,10 +247,10 @@ async def ctx(job: Job, rest: str) -> None:
         job.messenger.state.bind(job.place, binding)
         job.messenger.state.set_current(job.place, None)
         job.messenger.state.own(job.place, job.user)
-    job.say(joined(["📌 ", _where(job), "\nThe next message begins a new session there."]))
+    job.say(join(["📌 ", _where(job), "\nThe next message begins a new session there."]))
 
 
-def _known(projects: dict[str, object] | object) -> str:
+def _known_projects(projects: dict[str, object] | object) -> str:
     names = list(projects) if isinstance(projects, dict) else []
     return f"there are: {', '.join(names)}" if names else "the configuration has none"
 
@@ -267,9 +265,12 @@ async def _show_context(job: Job) -> None:
     rows.append((run_button("📁 Browse…", "/browse"), run_button("Clear", "/ctx clear")))
     pieces: list[Part | str] = ["📌 ", _where(job)]
     session = job.messenger.state.current(job.place)
-    if session is not None and (followed := job.messenger.state.followed(session)) is not None:
+    if (
+        session is not None
+        and (followed := job.messenger.state.followed_session(session)) is not None
+    ):
         pieces += ["\nMessages go to ", bold(safe_line(followed.name, 60)), "."]
-    job.say(joined(pieces), tuple(rows))
+    job.say(join(pieces), tuple(rows))
 
 
 def _where(job: Job) -> Part:
@@ -291,7 +292,7 @@ def _where(job: Job) -> Part:
         pieces += [", in the worktree of ", code(safe_line(binding.worktree, 80))]
     if configured and pieces[0] != "No project and no folder is chosen":
         pieces.append(" (as configured)")
-    return joined(pieces)
+    return join(pieces)
 
 
 async def browse(job: Job, rest: str) -> None:
@@ -315,7 +316,7 @@ async def browse(job: Job, rest: str) -> None:
         code(safe_line(found.path, 300)) if found.path else "Folders",
         more,
     ]
-    job.say(joined(title), tuple(rows))
+    job.say(join(title), tuple(rows))
 
 
 async def topic(job: Job, rest: str) -> None:
@@ -331,7 +332,7 @@ async def topic(job: Job, rest: str) -> None:
     if project:
         known = {row.name: row.defaults for row in await (await job.hub()).projects()}
         if project not in known:
-            raise UsageError(f"there is no project {project!r}; {_known(known)}")
+            raise UsageError(f"there is no project {project!r}; {_known_projects(known)}")
         binding = Binding(project=project)
     await job.need(Right.MANAGE)
     made = await job.services.api.create_forum_topic(job.place.chat, name)
@@ -340,4 +341,4 @@ async def topic(job: Job, rest: str) -> None:
         job.messenger.state.bind(place, binding)
         job.messenger.state.own(place, job.user)
         job.messenger.state.prefer(place, job.messenger.state.preferences(job.place))
-    job.say(joined(["🧵 The topic ", bold(safe_line(name, 80)), " is ready."]))
+    job.say(join(["🧵 The topic ", bold(safe_line(name, 80)), " is ready."]))

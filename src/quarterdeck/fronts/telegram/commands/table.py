@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from quarterdeck.fronts.telegram.commands.base import Command
 from quarterdeck.fronts.telegram.jobs import Job
-from quarterdeck.fronts.telegram.text import Part, bold, joined, plain
+from quarterdeck.fronts.telegram.text import Part, bold, join, plain
 from quarterdeck.fronts.telegram.types import Command as MenuEntry
 
 INTRODUCTION = (
@@ -32,12 +32,12 @@ def help_text() -> Part:
         if command.menu:
             pieces += ["\n", _line(command)]
     pieces.append("\n\nOther commands, and those after //, are passed to the CLI.")
-    return joined(pieces)
+    return join(pieces)
 
 
 def _line(command: Command) -> Part:
     usage = f" {command.usage}" if command.usage else ""
-    return joined([bold(f"/{command.name}"), plain(f"{usage} — {command.help}")])
+    return join([bold(f"/{command.name}"), plain(f"{usage} — {command.help}")])
 
 
 def menu() -> tuple[MenuEntry, ...]:

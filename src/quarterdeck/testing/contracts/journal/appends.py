@@ -13,10 +13,10 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.testing.contracts.journal.support import (
     Contract,
-    created,
+    created_event,
+    error_of,
     note,
     read_all,
-    refused,
     texts,
 )
 
@@ -37,7 +37,7 @@ class AppendContract(Contract):
 
     async def test_what_is_read_is_what_was_appended(self) -> None:
         events: list[AnyEvent] = [
-            created("deck"),
+            created_event("deck"),
             Said(run="r1", number=1, line=Raw(b'{"type":"x", "n": 1.50,"t":"\xc3\xa4"}')),
             PromptQueued(prompt="p1", content=Raw(b'"do it"'), by="ann"),
         ]
@@ -80,16 +80,16 @@ class AppendContract(Contract):
         async with self.journal() as journal:
             for line in broken:
                 events = [note("x"), Said(run="r", number=1, line=line)]
-                await refused(journal.append("a", events), UsageError)
+                await error_of(journal.append("a", events), UsageError)
             assert await journal.read("a") == []
             assert [each.seq for each in await journal.append("a", [note("y")])] == [1]
 
     async def test_ids_and_numbers_that_cannot_be_right_are_refused(self) -> None:
         async with self.journal() as journal:
             for session in ("", "x" * 129, "a\0b", "sess\udc80ion", "ä"):
-                await refused(journal.append(session, [note("x")]), UsageError)
+                await error_of(journal.append(session, [note("x")]), UsageError)
             for after, limit in ((-1, 1), (2**63, 1), (0, 0), (0, -1)):
-                await refused(journal.read("a", after=after, limit=limit), UsageError)
+                await error_of(journal.read("a", after=after, limit=limit), UsageError)
 
     async def test_no_events_are_nothing(self) -> None:
         async with self.journal() as journal:
@@ -142,5 +142,5 @@ class AppendContract(Contract):
             ended = [batch async for batch in follower]
             assert ended == []
             for call in (journal.append("a", [note("x")]), journal.read("a")):
-                error = await refused(call, JournalError)
+                error = await error_of(call, JournalError)
                 assert error.code == "closed"

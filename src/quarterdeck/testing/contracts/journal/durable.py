@@ -9,9 +9,9 @@ from quarterdeck.journal.base import Snapshot
 from quarterdeck.protocol.events import RunStarting
 from quarterdeck.testing.contracts.journal.support import (
     Contract,
-    answered,
-    asked,
-    created,
+    answer_event,
+    ask_event,
+    created_event,
     note,
     take,
     texts,
@@ -24,7 +24,7 @@ class DurableContract(Contract):
     async def test_everything_is_there_when_it_is_opened_again(self) -> None:
         async with self.journal() as journal:
             epoch = journal.epoch
-            stored = await journal.append("a", [created("deck"), asked("q1"), note("x")])
+            stored = await journal.append("a", [created_event("deck"), ask_event("q1"), note("x")])
             await journal.append("b", [note("1")])
             last = await journal.delete("b", by="ann")
             view = await journal.summary("a")
@@ -34,7 +34,7 @@ class DurableContract(Contract):
             assert await journal.summary("a") == view
             assert [card.opened.ask for card in await journal.open_asks()] == ["q1"]
             assert await journal.read("b") == [last]
-            (more,) = await journal.append("a", [answered("q1")])
+            (more,) = await journal.append("a", [answer_event("q1")])
             assert (more.seq, more.position) == (4, last.position + 1)
             assert await journal.open_asks() == []
             assert texts(await take(journal.follow({"a": 2}), 2)) == ["x"]
@@ -42,7 +42,7 @@ class DurableContract(Contract):
     async def test_a_snapshot_is_there_when_it_is_opened_again(self) -> None:
         starting = RunStarting(run="r1", machine="")
         async with self.journal() as journal:
-            await journal.append("a", [created(), starting], snapshot=b"one")
+            await journal.append("a", [created_event(), starting], snapshot=b"one")
             await journal.append("a", [note("x")], snapshot=b"two")
         async with self.journal() as journal:
             assert await journal.latest_snapshot("a") == Snapshot(seq=3, data=b"two")

@@ -20,11 +20,11 @@ from quarterdeck.testing.contracts.journal.support import (
     SECONDS,
     Contract,
     chance,
-    created,
+    created_event,
+    error_of,
     note,
     nothing,
     read_all,
-    refused,
     take,
     texts,
 )
@@ -69,7 +69,7 @@ class FollowContract(Contract):
                 journal.follow(cursors, after=after)
 
             for cursors, after in (({"a": 2}, None), ({"b": 1}, None), (None, 2), (None, -1)):
-                await refused(follow(cursors, after), UsageError)
+                await error_of(follow(cursors, after), UsageError)
 
     async def test_a_cancelled_wait_loses_nothing(self) -> None:
         async with self.journal() as journal:
@@ -131,7 +131,7 @@ class FollowContract(Contract):
         line = Said(run="r", number=1, line=Raw(b'{"a": "\xc3\xa4%d"}'))
         async with self.journal() as journal:
             await journal.append("x", [note("of another")])
-            await journal.append("a%d", [created(), line, note("%"), changed, note("4")])
+            await journal.append("a%d", [created_event(), line, note("%"), changed, note("4")])
             stored = await journal.read("a%d")
             assert await journal.raw_events("nobody") is None
             assert await journal.raw_events("a%d") is None
@@ -145,7 +145,7 @@ class FollowContract(Contract):
             assert last is not None
             assert _numbers(last) == [5]
             assert await journal.raw_events("a%d", after=5) is None
-            await refused(journal.raw_events("a%d", after=-1), UsageError)
+            await error_of(journal.raw_events("a%d", after=-1), UsageError)
 
     async def test_raw_events_are_no_larger_than_a_frame_unless_the_only_event_is(self) -> None:
         small, large = note("x" * 60_000), note("y" * 600_000)
@@ -175,7 +175,7 @@ class FollowContract(Contract):
 
     async def test_whoever_passes_events_on_gets_all_of_them_once_be_they_text_or_not(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [created()])
+            await journal.append("a", [created_event()])
             for start in range(1, LATE, 1000):
                 await journal.append("a", [note(str(start))] * 1000)
             await journal.append("b", [note("x")] * 10)

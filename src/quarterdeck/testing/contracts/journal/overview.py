@@ -26,12 +26,12 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.testing.contracts.journal.support import (
     Contract,
-    answered,
-    asked,
-    created,
+    answer_event,
+    ask_event,
+    created_event,
+    error_of,
     note,
     prompt,
-    refused,
     take,
 )
 
@@ -41,9 +41,11 @@ class OverviewContract(Contract):
 
     async def test_a_summary_is_the_fold_of_all_events(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [created("deck"), RunStarting(run="r1", machine="here")])
+            await journal.append(
+                "a", [created_event("deck"), RunStarting(run="r1", machine="here")]
+            )
             await journal.append("a", [Said(run="r1", number=7, line=Raw(b"{}"))])
-            await journal.append("a", [asked("q1"), asked("q2"), answered("q1")])
+            await journal.append("a", [ask_event("q1"), ask_event("q2"), answer_event("q1")])
             await journal.append("a", [Said(run="r1", number=8, line=Raw(b"{}")), note("x")])
             view = await journal.summary("a")
             assert view is not None
@@ -54,9 +56,9 @@ class OverviewContract(Contract):
 
     async def test_every_prompt_is_known_also_those_that_the_view_has_forgotten(self) -> None:
         async with self.journal() as journal:
-            await journal.append("b", [created("other"), prompt("elsewhere")])
+            await journal.append("b", [created_event("other"), prompt("elsewhere")])
             ids = [f"p{number}" for number in range(PROMPTS_KEPT + 3)]
-            await journal.append("a", [created("deck"), *map(prompt, ids)])
+            await journal.append("a", [created_event("deck"), *map(prompt, ids)])
             await journal.append("a", [PromptTaken(prompt=id_) for id_ in ids])
             await journal.append("a", [prompt("one more")])
             view = await journal.summary("a")
@@ -72,9 +74,9 @@ class OverviewContract(Contract):
 
     async def test_the_size_of_a_session_is_that_of_its_events(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [created("deck"), note("x" * 1000)])
-            await journal.append("b", [created("other")])
-            await journal.append("c", [created("gone")])
+            await journal.append("a", [created_event("deck"), note("x" * 1000)])
+            await journal.append("b", [created_event("other")])
+            await journal.append("c", [created_event("gone")])
             await journal.delete("c", by="ann")
             expected = {
                 name: sum(len(stored.json) for stored in await journal.read(name)) for name in "ab"
@@ -86,7 +88,7 @@ class OverviewContract(Contract):
         async with self.journal() as journal:
             names = [f"s{number}" for number in range(10)]
             for name in names:
-                await journal.append(name, [created(name)])
+                await journal.append(name, [created_event(name)])
             await journal.append("s3", [SessionArchived(archived=True, by="ann")])
             await journal.append("s0", [SessionRenamed(name="zero", by="ann")])
             await journal.delete("s5", by="ann")
@@ -103,21 +105,21 @@ class OverviewContract(Contract):
         self,
     ) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [asked("q1"), asked("q2"), asked("q3")])
-            await journal.append("b", [asked("q4", run="r2"), asked("q5", run="r3")])
-            await journal.append("a", [answered("q2")])
+            await journal.append("a", [ask_event("q1"), ask_event("q2"), ask_event("q3")])
+            await journal.append("b", [ask_event("q4", run="r2"), ask_event("q5", run="r3")])
+            await journal.append("a", [answer_event("q2")])
             await journal.append("a", [AskWithdrawn(ask="q3", reason="cancelled")])
             await journal.append("b", [RunEnded(run="r2", reason="killed")])
             opened = await journal.open_asks()
             assert [card.opened.ask for card in opened] == ["q1", "q5"]
             assert [card.session for card in opened] == ["a", "b"]
-            assert opened[0].opened == asked("q1")
+            assert opened[0].opened == ask_event("q1")
 
     async def test_questions_that_nobody_answered_are_found_with_what_settled_them(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [asked("q1"), asked("q2"), asked("q3")])
-            await journal.append("b", [asked("q4", run="r2"), asked("q5", run="r3")])
-            await journal.append("a", [answered("q2")])
+            await journal.append("a", [ask_event("q1"), ask_event("q2"), ask_event("q3")])
+            await journal.append("b", [ask_event("q4", run="r2"), ask_event("q5", run="r3")])
+            await journal.append("a", [answer_event("q2")])
             assert await journal.unanswered_asks() == []
             (end,) = await journal.append("b", [RunEnded(run="r2", reason="killed")])
             (gone,) = await journal.append("a", [AskWithdrawn(ask="q3", reason="cancelled")])
@@ -128,14 +130,14 @@ class OverviewContract(Contract):
                 ("q3", gone),
                 ("q4", end),
             ]
-            assert found[0].ask.opened == asked("q1")
+            assert found[0].ask.opened == ask_event("q1")
 
     async def test_a_question_is_found_with_what_settled_it(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [asked("q1"), asked("q2"), asked("q3")])
-            (stored,) = await journal.append("a", [answered("q2")])
+            await journal.append("a", [ask_event("q1"), ask_event("q2"), ask_event("q3")])
+            (stored,) = await journal.append("a", [answer_event("q2")])
             (ended,) = await journal.append("a", [RunEnded(run="r1", reason="killed")])
-            await journal.append("a", [answered("q2"), AskWithdrawn(ask="q1", reason="late")])
+            await journal.append("a", [answer_event("q2"), AskWithdrawn(ask="q1", reason="late")])
             first, second = await journal.find_ask("q1"), await journal.find_ask("q2")
             assert first is not None
             assert second is not None
@@ -144,13 +146,13 @@ class OverviewContract(Contract):
             assert await journal.find_ask("nothing") is None
 
     async def test_the_audit_has_decisions_and_answers_in_the_order_of_all_events(self) -> None:
-        def decided(title: str) -> Decided:
+        def decided_event(title: str) -> Decided:
             return Decided(tool="Bash", title=title, verdict="allow", by="policy")
 
         async with self.journal() as journal:
-            await journal.append("a", [decided("1"), note("x"), asked("q1")])
-            await journal.append("b", [decided("2")])
-            await journal.append("a", [answered("q1"), decided("3")])
+            await journal.append("a", [decided_event("1"), note("x"), ask_event("q1")])
+            await journal.append("b", [decided_event("2")])
+            await journal.append("a", [answer_event("q1"), decided_event("3")])
             whole = await journal.audit()
             kinds = [each.event.title if isinstance(each.event, Decided) else "!" for each in whole]
             assert kinds == ["1", "2", "!", "3"]
@@ -167,24 +169,24 @@ class OverviewContract(Contract):
                 whole[1]
             ]
             assert await journal.audit(before=whole[0].position) == []
-            await refused(journal.audit(before=-1), UsageError)
+            await error_of(journal.audit(before=-1), UsageError)
 
     async def test_the_audit_has_pages_of_one_kind_of_entry(self) -> None:
-        def decided(title: str, verdict: str = "allow", by: str = "policy") -> Decided:
+        def decided_event(title: str, verdict: str = "allow", by: str = "policy") -> Decided:
             return Decided(tool="Bash", title=title, verdict=verdict, by=by)
 
-        def connected(host: str, *, allowed: bool) -> SandboxConnection:
+        def connected_event(host: str, *, allowed: bool) -> SandboxConnection:
             return SandboxConnection(run="r1", number=1, host=host, port=443, allowed=allowed)
 
         async with self.journal() as journal:
             events = [
-                decided("1"),
-                decided("2", "deny"),
-                asked("q1"),
-                answered("q1"),
-                decided("3", by="person"),
-                connected("a.example", allowed=True),
-                connected("b.example", allowed=False),
+                decided_event("1"),
+                decided_event("2", "deny"),
+                ask_event("q1"),
+                answer_event("q1"),
+                decided_event("3", by="person"),
+                connected_event("a.example", allowed=True),
+                connected_event("b.example", allowed=False),
                 Noted(level=ACCESS, text="a token was made"),
                 note("x"),
                 ProgramActed(
@@ -192,7 +194,7 @@ class OverviewContract(Contract):
                 ),
             ]
             stored = await journal.append("a", events)
-            (other,) = await journal.append("b", [decided("4", "deny")])
+            (other,) = await journal.append("b", [decided_event("4", "deny")])
             end = other.position + 1
 
             async def page(kind: str, **more: Any) -> list[int]:
@@ -219,7 +221,7 @@ class OverviewContract(Contract):
             rest = await journal.audit_page(AuditKind.DENIED, before=first.next, limit=3)
             assert [each.position for each in rest.entries] == at(6, 1)
             assert rest.next is None
-            await refused(journal.audit_page(AuditKind.DENIED, before=-1), UsageError)
+            await error_of(journal.audit_page(AuditKind.DENIED, before=-1), UsageError)
 
     async def test_a_page_of_a_rare_kind_of_entry_reads_a_bounded_part_of_the_audit(self) -> None:
         async with self.journal() as journal:
@@ -241,7 +243,9 @@ class DeleteContract(Contract):
 
     async def test_of_a_deleted_session_only_the_deletion_is_left(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [created(), note("secret"), asked("q1"), answered("q1")])
+            await journal.append(
+                "a", [created_event(), note("secret"), ask_event("q1"), answer_event("q1")]
+            )
             await journal.append("b", [note("1")])
             last = await journal.delete("a", by="ann")
             assert last.event == SessionDeleted(by="ann")
@@ -265,7 +269,7 @@ class DeleteContract(Contract):
         async with self.journal() as journal:
             await journal.append("a", [note("1")])
             await journal.delete("a", by="ann")
-            await refused(journal.append("a", [note("2")]), NotFound)
-            await refused(journal.delete("a", by="ann"), NotFound)
-            await refused(journal.delete("nobody", by="ann"), NotFound)
+            await error_of(journal.append("a", [note("2")]), NotFound)
+            await error_of(journal.delete("a", by="ann"), NotFound)
+            await error_of(journal.delete("nobody", by="ann"), NotFound)
             assert len(await journal.read("a")) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal.base import Snapshot
 from quarterdeck.protocol.events import RunEnded, RunStarting
-from quarterdeck.testing.contracts.journal.support import Contract, created, note, refused
+from quarterdeck.testing.contracts.journal.support import Contract, created_event, error_of, note
 
 STARTING = RunStarting(run="r1", machine="far")
 ENDED = RunEnded(run="r1", reason="done")
@@ -17,7 +17,7 @@ class SnapshotContract(Contract):
     async def test_a_snapshot_is_the_state_after_the_events_that_it_came_with(self) -> None:
         async with self.journal() as journal:
             assert await journal.latest_snapshot("a") is None
-            await journal.append("a", [created(), STARTING], snapshot=b"one")
+            await journal.append("a", [created_event(), STARTING], snapshot=b"one")
             assert await journal.latest_snapshot("a") == Snapshot(seq=2, data=b"one")
             await journal.append("a", [note("x")])
             assert await journal.latest_snapshot("a") == Snapshot(seq=2, data=b"one")
@@ -28,14 +28,14 @@ class SnapshotContract(Contract):
 
     async def test_a_snapshot_without_events_is_the_state_after_the_last_one(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [created(), STARTING])
+            await journal.append("a", [created_event(), STARTING])
             assert await journal.append("a", [], snapshot=b"state") == []
             assert await journal.latest_snapshot("a") == Snapshot(seq=2, data=b"state")
             assert (await journal.head("a"), journal.position) == (2, 2)
 
     async def test_a_snapshot_ends_with_its_run(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [created(), STARTING], snapshot=b"state")
+            await journal.append("a", [created_event(), STARTING], snapshot=b"state")
             await journal.append("a", [note("x"), ENDED])
             assert await journal.latest_snapshot("a") is None
             await journal.append("a", [note("after it")], snapshot=b"of no run")
@@ -46,8 +46,8 @@ class SnapshotContract(Contract):
 
     async def test_a_snapshot_is_deleted_with_its_session(self) -> None:
         async with self.journal() as journal:
-            await journal.append("a", [created(), STARTING], snapshot=b"state")
-            await journal.append("b", [created(), STARTING], snapshot=b"other")
+            await journal.append("a", [created_event(), STARTING], snapshot=b"state")
+            await journal.append("b", [created_event(), STARTING], snapshot=b"other")
             await journal.delete("a", by="ann")
             assert await journal.latest_snapshot("a") is None
             assert await journal.latest_snapshot("b") == Snapshot(seq=2, data=b"other")
@@ -56,5 +56,5 @@ class SnapshotContract(Contract):
         async with self.journal() as journal:
             await journal.append("a", [], snapshot=b"state")
             assert await journal.latest_snapshot("a") is None
-        error = await refused(journal.latest_snapshot("a"), JournalError)
+        error = await error_of(journal.latest_snapshot("a"), JournalError)
         assert error.code == "closed"

@@ -38,12 +38,12 @@ def note(text: str) -> Noted:
     return Noted(level="info", text=text)
 
 
-def created(name: str | None = None) -> SessionCreated:
+def created_event(name: str | None = None) -> SessionCreated:
     """The first event of a session."""
     return SessionCreated(spec=SessionSpec(directory="/work", name=name), by="ann")
 
 
-def asked(ask: str, run: str = "r1") -> AskOpened:
+def ask_event(ask: str, run: str = "r1") -> AskOpened:
     """A question."""
     return AskOpened(
         ask=ask,
@@ -56,7 +56,7 @@ def asked(ask: str, run: str = "r1") -> AskOpened:
     )
 
 
-def answered(ask: str) -> AskAnswered:
+def answer_event(ask: str) -> AskAnswered:
     """Its answer."""
     return AskAnswered(ask=ask, by="ann", answer=Raw(b'{"answer":"allow"}'), allowed=True)
 
@@ -94,7 +94,7 @@ async def read_all(journal: Journal, session: str, limit: int = 1000) -> list[St
     return found
 
 
-async def refused(call: Awaitable[object], kind: type[_Error]) -> _Error:
+async def error_of(call: Awaitable[object], kind: type[_Error]) -> _Error:
     """The error that a call ends in. Fails when there is none."""
     try:
         await call

@@ -16,7 +16,7 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.protocol.usage import UsageBy, UsageRow, Used
-from quarterdeck.testing.contracts.journal.support import Contract, answered, asked
+from quarterdeck.testing.contracts.journal.support import Contract, answer_event, ask_event
 
 NOON = midnight(1_800_000_000_000) + 12 * 3_600_000
 DAY = 24 * 3_600_000
@@ -65,13 +65,13 @@ class UsageContract(Contract):
             assert await journal.usage(UsageBy.DAY, since=now + DAY) == []
 
     async def test_what_was_metered_counts_until_the_turn_s_end_tells_what_it_was(self) -> None:
-        def metered(cost: float, tokens: int, calls: int) -> Metered:
+        def metered_event(cost: float, tokens: int, calls: int) -> Metered:
             used = ModelTokens(model="opus", cost_usd=cost, input=tokens)
             return Metered(run="r1", models=(used,), tool_calls=calls)
 
         async with self.journal() as journal:
-            await journal.append("a", [*began("/x", "here"), metered(0.2, 100, 1)])
-            await journal.append("a", [metered(0.4, 150, 2)])
+            await journal.append("a", [*began("/x", "here"), metered_event(0.2, 100, 1)])
+            await journal.append("a", [metered_event(0.4, 150, 2)])
             (row,) = await journal.usage(UsageBy.MODEL)
             assert (row.used.input, row.used.turns, row.used.tool_calls) == (150, 0, 2)
             assert (row.used.cost_usd, row.used.estimated_usd) == (0.4, 0.4)
@@ -80,7 +80,9 @@ class UsageContract(Contract):
             assert (row.used.input, row.used.turns, row.used.tool_calls) == (160, 1, 3)
             assert (round(row.used.cost_usd, 9), round(row.used.estimated_usd, 9)) == (0.3, 0.0)
             # Nobody tells the end of this one: what was metered of it stays.
-            await journal.append("a", [metered(0.1, 50, 1), RunEnded(run="r1", reason="killed")])
+            await journal.append(
+                "a", [metered_event(0.1, 50, 1), RunEnded(run="r1", reason="killed")]
+            )
             (row,) = await journal.usage(UsageBy.MODEL)
             assert (row.used.input, row.used.turns) == (210, 1)
             view = await journal.summary("a")
@@ -91,9 +93,9 @@ class UsageContract(Contract):
     async def test_the_time_for_which_questions_were_open_is_summed(self) -> None:
         self.moment = NOON / 1000
         async with self.journal() as journal:
-            await journal.append("a", [*began("/x", "here"), asked("q1"), asked("q2")])
+            await journal.append("a", [*began("/x", "here"), ask_event("q1"), ask_event("q2")])
             self.moment += 1.5
-            await journal.append("a", [answered("q1")])
+            await journal.append("a", [answer_event("q1")])
             self.moment += 0.5
             await journal.append("a", [RunEnded(run="r1", reason="killed")])
             used = total(await journal.usage(UsageBy.DAY))
