@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -25,7 +26,7 @@ from anyio import to_thread
 
 from quarterdeck.domain.errors import Conflict, JournalError
 from quarterdeck.domain.structs import Value
-from quarterdeck.journal.base import Journal
+from quarterdeck.journal.base import Journal, SharedValue
 from quarterdeck.runtime.data_dir import make_private
 from quarterdeck.runtime.files import replace_file
 
@@ -33,11 +34,14 @@ log = logging.getLogger(__name__)
 
 NAMESPACE = "files"
 LOOK_SECONDS = 0.25
+NEW_NS = 2_000_000_000
+"""A file that was written so short a time ago may be written again unnoticed."""
 TRIES = 20
 BASES = "shared"
 """The folder of what this hub and the store had in common last."""
 
 Lock = Callable[[], Any]
+Stamps = tuple[tuple[int, int, int] | None, ...]
 
 
 class Shared(Value):
@@ -87,19 +91,46 @@ class SharedFiles:
         self._files = files
         self.taken = taken
         self.locks = dict(locks or {})
+        self._version = -1
+        self._stamps: dict[str, Stamps | None] = {}
         make_private(self._bases)
 
     async def carry(self) -> None:
-        """Carry all changes both ways, once. Raises `JournalError`."""
-        values = await self._journal.shared_values(NAMESPACE)
+        """Carry all changes both ways, once. Raises `JournalError`.
+
+        A file is read only if it, or its value in the store, changed since it was last carried.
+        """
+        version = await self._journal.shared_version(NAMESPACE)
+        values = None
+        if version != self._version:
+            values = await self._journal.shared_values(NAMESPACE)
+        stamps = await to_thread.run_sync(self._look)
         for file in self._files:
-            value = values.get(file.name)
-            theirs = None if value is None else (value.value, value.version)
+            stamp = stamps[file.name]
+            if values is None:
+                if stamp is not None and stamp == self._stamps.get(file.name):
+                    continue
+                value = await self._journal.shared_value(NAMESPACE, file.name)
+            else:
+                value = values.get(file.name)
             for _ in range(TRIES):
-                if await self._carry_one(file, theirs):
+                if await self._carry_one(file, value):
                     break
-                again = await self._journal.shared_value(NAMESPACE, file.name)
-                theirs = None if again is None else (again.value, again.version)
+                value = await self._journal.shared_value(NAMESPACE, file.name)
+            else:
+                stamps[file.name] = None
+        self._version, self._stamps = version, stamps
+
+    def _look(self) -> dict[str, Stamps | None]:
+        """What tells whether a file, or what both had in common, was changed; None: look again."""
+        now = time.time_ns()
+        found: dict[str, Stamps | None] = {}
+        for file in self._files:
+            stamps = _stamp(self._home / file.name), _stamp(self._bases / file.name)
+            # A second change within a tick of the file system's clock would not be seen.
+            new = any(one is not None and abs(now - one[2]) < NEW_NS for one in stamps)
+            found[file.name] = None if new else stamps
+        return found
 
     async def run(self) -> None:
         """Carry changes until cancelled."""
@@ -111,17 +142,17 @@ class SharedFiles:
                 log.error("files are not shared with other hubs: %s", error)
                 await anyio.sleep(4 * LOOK_SECONDS)
 
-    async def _carry_one(self, file: Shared, theirs: tuple[bytes, int] | None) -> bool:
+    async def _carry_one(self, file: Shared, theirs: SharedValue | None) -> bool:
         """Whether both have the same now; else something has changed meanwhile."""
         mine, base = await to_thread.run_sync(self._read, file)
-        stored = None if theirs is None else theirs[0]
+        stored = None if theirs is None else theirs.value
         if mine is None and stored is None:
             if base is None and (empty := _nothing_in(file)) is not None:
                 await to_thread.run_sync(replace_file, self._bases / file.name, empty)
             return True
         wanted = merge(file, base, mine, stored)
         if wanted != stored:
-            version = 0 if theirs is None else theirs[1]
+            version = 0 if theirs is None else theirs.version
             try:
                 await self._journal.share(NAMESPACE, file.name, wanted, expected=version)
             except Conflict:
@@ -167,6 +198,14 @@ def _nothing_in(file: Shared) -> bytes | None:
     if file.entries is None:
         return None
     return msgspec.json.encode({file.entries: {}}) if file.entries else b"[]"
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _content(path: Path) -> bytes | None:
