@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.program.arguments import (
+    Limits,
     command_line,
     prints_only,
     speaks_stream_json,
@@ -189,6 +190,57 @@ def test_values_that_look_like_other_options_are_no_options() -> None:
     assert (given.model, given.resume) == ("opus", "")
     line = command_line([*SDK, "--of-tomorrow", "--model", "opus"], {"CLAUDE_CODE_SIMPLE": "0"})
     assert line.given.model == "opus"
+
+
+# --- what it forbids ------------------------------------------------------------------------------
+
+
+def test_what_the_program_forbids_to_its_agent_is_told() -> None:
+    argv = [
+        *("--tools", "Bash,Read", "Edit", "--disallowedTools", "Bash(git push:*) WebFetch"),
+        *("--disallowed-tools=Bash(rm -rf, always),Task", "Agent", "--setting-sources="),
+        *("--strict-mcp-config", "--max-turns", "3", "--max-budget-usd=0.5", "--restricted"),
+        *("--safe-mode", "--disable-slash-commands", "--model", "opus", "-n", "x", "--add-dir"),
+        *("/a", "/b", "--allowedTools", "Read"),
+    ]
+    given = command_line([*SDK, *argv], {}).given
+    assert given.limits == Limits(
+        tools=("Bash", "Read", "Edit"),
+        disallowed_tools=(
+            *("Bash(git push:*)", "WebFetch", "Bash(rm -rf, always)", "Task", "Agent"),
+        ),
+        setting_sources=(),
+        strict_mcp_config=True,
+        disable_slash_commands=True,
+        safe_mode=True,
+        restricted=True,
+        max_turns=3,
+        max_budget_usd=0.5,
+    )
+    assert not given.own_options
+
+
+def test_no_tools_and_the_usual_ones_are_told_apart() -> None:
+    assert command_line([*SDK, "--tools", ""], {}).given.limits.tools == ()
+    assert command_line([*SDK, "--tools", "default"], {}).given.limits.tools is None
+    assert command_line(SDK, {}).given.limits == Limits()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--settings", '{"permissions":{"deny":["Bash"]}}'],
+        ["--managed-settings", "{}"],
+        ["--agent", "careful"],
+        ["--plugin-dir", "/p"],
+        ["--permission-prompts", "none"],
+        ["--of-tomorrow"],
+        ["-pn", "x"],
+        ["--max-turns", "few"],
+    ],
+)
+def test_what_may_forbid_more_is_told_to_be_there(argv: list[str]) -> None:
+    assert command_line([*SDK, *argv], {}).given.own_options
 
 
 # --- all readers ---------------------------------------------------------------------------------

@@ -242,7 +242,7 @@ async def test_the_programs_answer_is_one_by_the_program_and_the_end_is_told(wor
         view = await world.view(lambda view: view.state == "ended")
         events = [each.event for each in await hub.events(view.session)]
         (prompt,) = [each for each in events if isinstance(each, PromptQueued)]
-        assert (prompt.by, bytes(prompt.content)) == ("program a program", b'"hello"')
+        assert (prompt.by, bytes(prompt.content)) == ("program nightly", b'"hello"')
         assert view.unsent == ()
         assert (view.name, view.spec.directory) == ("a program", str(world.folder))
         (decided,) = [each.event for each in await hub.audit() if hasattr(each.event, "by")][-1:]

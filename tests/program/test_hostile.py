@@ -63,7 +63,7 @@ async def test_a_program_does_not_get_around_the_policy(
     folder = deck.command.work / "program-0"
     assert [each.name for each in folder.iterdir()] == ["changed"], said
     audit = (await deck("audit")).out
-    by = "program hostile.py"
+    by = "local's program hostile.py"
     for entry in (
         f"request by {by}  apply_flag_settings: settings (env), refused",
         f"request by {by}  set_permission_mode: mode acceptEdits",

@@ -266,10 +266,10 @@ async def test_people_and_program_answer_and_policy_denies_and_ends_are_clean(
     assert "not today" in said
     assert said.count("asked Bash") == 3, "policy denied one before anybody was asked"
     audit = await _audit(programs)
-    assert "allow by program waits.py Bash: touch a" in audit
-    assert "deny by program waits.py Bash: touch deny" in audit
+    assert "allow by local's program waits.py Bash: touch a" in audit
+    assert "deny by local's program waits.py Bash: touch deny" in audit
     log = (await deck("log", ask.session)).out
-    assert "program waits.py has answered, and that does not count" in log
+    assert "local's program waits.py has answered, and that does not count" in log
 
     # A program that is ended takes its CLI and all that it started with it, at once.
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -50,14 +50,24 @@ class Socket:
 
     @asynccontextmanager
     async def on(
-        self, runners: Runners | Programs, path: str, token: str = "right"
+        self,
+        runners: Runners | Programs,
+        path: str,
+        token: str = "right",
+        *,
+        client: str | None = None,
+        **headers: str,
     ) -> AsyncIterator[None]:
-        """Be connected while the block runs."""
+        """Be connected while the block runs; from an address, if one is given."""
         self._in.put_nowait({"type": "websocket.connect"})
         scope: dict[str, Any] = {
             "type": "websocket",
             "path": path,
-            "headers": [(b"authorization", f"Bearer {token}".encode())],
+            "headers": [
+                (b"authorization", f"Bearer {token}".encode()),
+                *((name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()),
+            ],
+            "client": client and (client, 1),
         }
 
         async def send(message: Any) -> None:

@@ -38,7 +38,7 @@ from quarterdeck.hub.cli_access import CliAccess
 from quarterdeck.hub.cli_tokens import CliTokens
 from quarterdeck.hub.closed_files import ClosedFiles
 from quarterdeck.hub.decisions.inputs import Adopt, Create
-from quarterdeck.hub.decisions.starts import check_machine
+from quarterdeck.hub.decisions.starts import check_machine, check_options
 from quarterdeck.hub.ended_asks import waiting_asks
 from quarterdeck.hub.fleet import AgentElsewhere, Fleet, PeerAway
 from quarterdeck.hub.inbound_clis import InboundClis
@@ -52,6 +52,7 @@ from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.sandbox import owners_rules, sandbox_request
 from quarterdeck.hub.permissions.service import PolicyService
 from quarterdeck.hub.ports import Machines, RunPort
+from quarterdeck.hub.program_specs import program_spec
 from quarterdeck.hub.programs import Dialler, Programs
 from quarterdeck.hub.reviews import Reviews
 from quarterdeck.hub.rewinds import rewind
@@ -569,20 +570,17 @@ class Hub:
     async def _adopt_program(self, hello: Program, by: str, address: str | None) -> bool:
         """A program has connected: begin its session, or find it. False: its run is over.
 
-        What it began can be resumed by the runner at the same address, if there is one.
+        What it began can be resumed by the runner at the same address, if there is one. Raises
+        `UsageError` if what it says of itself is no session.
         """
         session = await self._inbound_session(hello.session)
         if session.known:
             return session.view.run == hello.run
         machine = self.runners.at(address) or PROGRAM
-        spec = SessionSpec(
-            directory=hello.directory,
+        spec, complete = program_spec(hello)
+        spec = replace(
+            spec,
             machine=None if machine == LOCAL else machine,
-            name=hello.name or None,
-            model=hello.model,
-            mode=hello.mode,
-            skip_permissions=hello.skip_permissions,
-            restart="never",
             ask_timeout=self.program_ask_seconds,
         )
         starting = RunStarting(
@@ -590,6 +588,7 @@ class Hub:
             machine=PROGRAM,
             mode=hello.mode,
             skip_permissions=hello.skip_permissions,
+            own_options=not complete,
         )
         created = SessionCreated(spec=spec, by=by)
         await handle(session, Adopt(created=created, starting=starting))
@@ -606,6 +605,7 @@ class Hub:
             raise Conflict("nothing_said", "there is nothing to fork: no turn has begun yet")
         spec = resumed_spec(parent.spec, parent.mode)
         check_machine(spec, parent.session)
+        check_options(parent)
         created = SessionCreated(spec=spec, by=command.by, parent=parent.session)
         origin = Origin(cli_session=parent.cli_session, fork=True, at=command.at)
         if command.before is not None:

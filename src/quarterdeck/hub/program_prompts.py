@@ -19,7 +19,7 @@ _OUTPUT = b"<local-command-"
 
 
 def program_prompts(
-    run: str, message: Message, known: tuple[str, ...], program: str
+    run: str, message: Message, known: tuple[str, ...], by: str
 ) -> tuple[Event, ...]:
     """What a line tells about a prompt of the program; `known` are the uuids of our own."""
     match message:
@@ -32,7 +32,6 @@ def program_prompts(
     content = members(members(Raw(message.raw)).get("message", Raw(b"{}"))).get("content")
     if content is None or _OUTPUT in bytes(content)[: len(_OUTPUT) + 1]:
         return ()
-    by = f"program {program}".rstrip()
     return (
         PromptQueued(prompt=uuid, content=content, by=by),
         PromptSent(prompt=uuid, run=run),

@@ -21,8 +21,9 @@ import anyio
 import msgspec
 from msgspec import Raw
 
+from quarterdeck.domain.addresses import is_loopback
 from quarterdeck.domain.coded import CodedText, TextCode
-from quarterdeck.domain.errors import JournalError
+from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.domain.ids import is_id
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.run_sockets import Gone, NumberedPort, Wire, bearer, next_frame, not_here
@@ -73,6 +74,23 @@ class Dialler(Protocol):
 Adopt = Callable[[Program, str, str | None], Awaitable[bool]]
 """Begin or find the session of a program, by its name and the address that it is from. False: its
 run is over."""
+
+
+def name_of(dialler: Dialler, claimed: str) -> str:
+    """Who acts, where a program does: `program NAME` with the name of its own token.
+
+    A token of many programs says nothing about which one it is. What such a program calls itself
+    comes after the token's name, so that it cannot call itself as another one is called.
+    """
+    if dialler.role is Role.PROGRAM and not _is_local(dialler):
+        return f"program {dialler.name}"
+    claimed = claimed[:LONGEST_NAME] if claimed.isprintable() else ""
+    return f"{dialler.name}'s program {claimed or 'program'}"
+
+
+def _is_local(dialler: Dialler) -> bool:
+    """Whether this is the token of the programs of this machine's user."""
+    return dialler.role is Role.PROGRAM and dialler.name == LOCAL
 
 
 class _Port(NumberedPort):
@@ -173,7 +191,7 @@ class Programs:
                 await self._serve(dialler, token, address_of(scope), wire, receive)
             except Gone:
                 pass
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, UsageError) as error:
                 log.warning("a program sent a frame that is none: %s", error)
                 await wire.end(BAD_FRAME)
             except JournalError as error:
@@ -189,9 +207,11 @@ class Programs:
             raise msgspec.DecodeError("the first frame of a program is `program`, of protocol 1")
         if not is_id(hello.run) or hello.session != program_session(hello.began, hello.key):
             raise msgspec.DecodeError("a program's key does not fit its session")
-        claimed = hello.name[:LONGEST_NAME] if hello.name.isprintable() else "program"
-        named = dialler.role is Role.PROGRAM and dialler.name != LOCAL
-        by = f"program {dialler.name if named else claimed}"
+        by = name_of(dialler, hello.name)
+        if address is not None and is_loopback(address) and not _is_local(dialler):
+            # With another token it may be behind a tunnel or a proxy that tells nothing. Only
+            # programs of this machine's user can read the one of this machine.
+            address = None
         if hello.session not in self._ports and not self._may_begin(dialler.name):
             log.warning("%s: it has begun %d sessions within a minute", by, self.most_new)
             await wire.end(TRY_AGAIN)

@@ -58,7 +58,7 @@ from quarterdeck.protocol.sandbox import (
 )
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.protocol.views import MachineView
-from quarterdeck.runtime.asgi import Receive, Scope, Send, path_of
+from quarterdeck.runtime.asgi import Receive, Scope, Send, header, path_of
 
 log = logging.getLogger(__name__)
 
@@ -478,10 +478,18 @@ def _no_sandbox(hello: Hello, wanted: Start) -> CodedText | None:
     return CodedText(code=TextCode.NO_SANDBOX, name=hello.machine, other=hello.version)
 
 
+_FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via", b"x-forwarded-host")
+
+
 def address_of(scope: Scope) -> str | None:
-    """Where a connection comes from."""
+    """Where a connection comes from; None if that is not known.
+
+    What a proxy of this machine passes on is not from this machine. The front has put the address
+    in its place that a proxy which it believes has told.
+    """
     match scope.get("client"):
         case (str(address), *_):
-            return address
+            passed_on = any(header(scope, name) is not None for name in _FORWARDED)
+            return None if passed_on and is_loopback(address) else address
         case _:
             return None

@@ -208,6 +208,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 cli_session=view.cli_session if origin.cli_session else None,
                 afresh=False,
                 mode=starting.mode,
+                own_options=starting.own_options,
                 model=None,
                 effort=None,
                 thinking=None,

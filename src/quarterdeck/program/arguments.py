@@ -5,6 +5,7 @@ Pure. `options` reads the words. Options that do not concern the hub are passed 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from quarterdeck.claude.forced_settings import SIMPLE, is_simple
@@ -13,6 +14,8 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.program.options import END, Flag, read_words
 from quarterdeck.runtime.agent_process import MARKS
 
+_WORD = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
+"""A name of a tool. What is in its parentheses may have commas and blanks."""
 STREAM = "stream-json"
 STDIO = "stdio"
 BYPASS = "bypassPermissions"
@@ -31,7 +34,26 @@ _MAY_SKIP = "--allow-dangerously-skip-permissions"
 _MODES = ("--permission-mode", "--inherit-permission-mode")
 _BARE = "--bare"
 _SETTINGS, _MANAGED = "--settings", "--managed-settings"
-_PRINT = ("-p", "--print")
+_TOOLS, _DENIED, _SOURCES = "--tools", "--disallowedTools", "--setting-sources"
+_TURNS, _BUDGET = "--max-turns", "--max-budget-usd"
+_STRICT, _NO_COMMANDS = "--strict-mcp-config", "--disable-slash-commands"
+_SAFE, _RESTRICTED = "--safe-mode", "--restricted"
+_LIMITS = {
+    _TOOLS, _DENIED, _SOURCES, _TURNS, _BUDGET, _STRICT, _NO_COMMANDS, _SAFE, _RESTRICTED
+}  # fmt: skip
+_FREE = {
+    "--add-dir", "--agents", "--allowedTools", "--append-system-prompt",
+    "--append-system-prompt-file", "--betas", "--continue", "--debug", "--debug-file", "--effort",
+    "--enable-auth-status", "--exclude-dynamic-system-prompt-sections", "--fallback-model",
+    "--fork-session", "--forward-subagent-text", "--include-hook-events", "--input-format",
+    "--json-schema", "--max-thinking-tokens", "--mcp-config", "--model", "--name",
+    "--no-session-persistence", "--output-format", "--plan-mode-instructions", "--print",
+    "--prompt-suggestions", "--resume", "--resume-drops-turn", "--resume-session-at",
+    "--session-id", "--session-mirror", "--system-prompt", "--system-prompt-file", "--task-budget",
+    "--thinking", "--thinking-display", "--verbose", "--workload",
+    *_MODES, _PARTIAL, _REPLAY, _PROMPT_TOOL, _SKIP, _MAY_SKIP,
+}  # fmt: skip
+"""Options without which an agent may do no more than with them."""
 
 _NEVER = {
     _BARE: "with it the CLI calls no hooks, and the hub's rules would not hold",
@@ -55,6 +77,20 @@ _IN_PLACE = (_SETTINGS, _MANAGED, _PROMPT_TOOL)
 for settings by itself, with its own idea of which options take a value."""
 
 
+class Limits(Value):
+    """What the program forbids to its agent, by options."""
+
+    tools: tuple[str, ...] | None = None
+    disallowed_tools: tuple[str, ...] = ()
+    setting_sources: tuple[str, ...] | None = None
+    strict_mcp_config: bool = False
+    disable_slash_commands: bool = False
+    safe_mode: bool = False
+    restricted: bool = False
+    max_turns: int | None = None
+    max_budget_usd: float | None = None
+
+
 class Given(Value):
     """What a program asked for."""
 
@@ -73,6 +109,9 @@ class Given(Value):
     settings: str | None = None
     """JSON, or the path of a file, as the CLI takes it."""
     managed_settings: str | None = None
+    limits: Limits = Limits()
+    own_options: bool = False
+    """It has other options that may forbid something."""
 
 
 class CommandLine(Value):
@@ -92,7 +131,7 @@ def speaks_stream_json(argv: Sequence[str]) -> bool:
 def prints_only(argv: Sequence[str]) -> bool:
     """Whether this command line runs an agent that only prints."""
     names = {flag.name for flag in read_words(argv).flags}
-    return not speaks_stream_json(argv) and not names.isdisjoint(_PRINT)
+    return not speaks_stream_json(argv) and "--print" in names
 
 
 def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine:
@@ -123,6 +162,8 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> CommandLine
         resume=_last(flags, "--resume"),
         settings=_last(flags, _SETTINGS),
         managed_settings=_last(flags, _MANAGED),
+        limits=(limits := _limits(flags)) or Limits(),
+        own_options=limits is None or not names <= _LIMITS | _FREE,
     )
     # In front: an option of the program that takes many values would swallow what follows it.
     added = [
@@ -168,6 +209,33 @@ def _is_on(environ: Mapping[str, str], name: str) -> bool:
 def _last(flags: Sequence[Flag], name: str) -> str | None:
     """The value of an option: the last one counts."""
     return next((flag.value for flag in reversed(flags) if flag.name == name), None)
+
+
+def _limits(flags: Sequence[Flag]) -> Limits | None:
+    """What is forbidden; None if that cannot be told."""
+    names = {flag.name for flag in flags}
+    tools, sources = _words(flags, _TOOLS), _last(flags, _SOURCES)
+    turns, budget = _last(flags, _TURNS), _last(flags, _BUDGET)
+    try:
+        return Limits(
+            tools=None if _TOOLS not in names or "default" in tools else tools,
+            disallowed_tools=_words(flags, _DENIED),
+            setting_sources=None if sources is None else tuple(filter(None, sources.split(","))),
+            strict_mcp_config=_STRICT in names,
+            disable_slash_commands=_NO_COMMANDS in names,
+            safe_mode=_SAFE in names,
+            restricted=_RESTRICTED in names,
+            max_turns=None if turns is None else int(turns),
+            max_budget_usd=None if budget is None else float(budget),
+        )
+    except ValueError:
+        return None
+
+
+def _words(flags: Sequence[Flag], name: str) -> tuple[str, ...]:
+    """The names that an option lists, with commas or blanks between them: `Bash(git *),Edit`."""
+    texts = [text for flag in flags if flag.name == name for text in (flag.value, *flag.more)]
+    return tuple(word for text in texts for word in _WORD.findall(text))
 
 
 def _check(argv: Sequence[str], flags: Sequence[Flag], end: int, doubtful: frozenset[int]) -> None:

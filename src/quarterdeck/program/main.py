@@ -143,8 +143,15 @@ def hub_finder(environ: Mapping[str, str]) -> Callable[[], Hub]:
 
 
 def _program(line: CommandLine, environ: Mapping[str, str]) -> Program:
+    from msgspec.structs import asdict
+
     from quarterdeck.domain.ids import new_id
-    from quarterdeck.protocol.runner_frames import PROTOCOL, Program, program_session
+    from quarterdeck.protocol.runner_frames import (
+        PROTOCOL,
+        Program,
+        ProgramLimits,
+        program_session,
+    )
 
     began, key = round(time.time(), 3), os.urandom(32).hex()
     return Program(
@@ -158,6 +165,8 @@ def _program(line: CommandLine, environ: Mapping[str, str]) -> Program:
         mode=line.given.mode,
         skip_permissions=line.given.skip_permissions,
         model=line.given.model,
+        limits=ProgramLimits(**asdict(line.given.limits)),
+        own_options=line.given.own_options,
     )
 
 

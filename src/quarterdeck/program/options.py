@@ -11,6 +11,7 @@ that word is in doubt.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from quarterdeck.domain.launch_options import OPTIONS, SWITCHED_BY_US, Kind
 from quarterdeck.domain.structs import Value
@@ -39,6 +40,12 @@ _MORE_WITH_VALUE = frozenset({
     "--workload", "-m", "-n",
 })  # fmt: skip
 """Options that Quarterdeck itself cannot give."""
+_WITH_MANY = frozenset({
+    "--add-dir", "--allowed-tools", "--allowedTools", "--betas", "--channels",
+    "--dangerously-load-development-channels", "--disallowed-tools", "--disallowedTools", "--file",
+    "--mcp-config", "--tools",
+})  # fmt: skip
+"""They also take the words after their value, up to one that begins with a dash."""
 _MORE_SWITCHES = frozenset({
     "--agents-view-if-allowed", "--allow-other-models", "--await-claim", "--await-initialize",
     "--ax-screen-reader", "--background", "--bg", "--brief", "--chrome", "--debug-to-stderr",
@@ -64,7 +71,11 @@ _ALONE = (
     | (SWITCHED_BY_US - _WITH_VALUE)
     | {option.flag for option in OPTIONS if option.kind in _SWITCHES}
 ) - _MAY_HAVE_VALUE
-_SAME_AS = {"-r": "--resume", "-c": "--continue", "-n": "--name"}
+_SAME_AS = {
+    "-r": "--resume", "-c": "--continue", "-n": "--name", "-p": "--print", "-d": "--debug",
+    "-w": "--worktree", "--allowed-tools": "--allowedTools",
+    "--disallowed-tools": "--disallowedTools",
+}  # fmt: skip
 
 
 class Flag(Value):
@@ -73,6 +84,8 @@ class Flag(Value):
     name: str
     value: str = ""
     """Empty, too, where it has none."""
+    more: tuple[str, ...] = ()
+    """Further values."""
     place: int
     at: int
     """Where its value is; its own place if there, or if it takes none; beyond the end: missing."""
@@ -105,11 +118,16 @@ def read_words(argv: Sequence[str]) -> Words:
         if word in _WITH_VALUE or (word in _MAY_HAVE_VALUE and not _is_option(following)):
             at, value = place + 1, following or ""
         if _is_option(word):
-            flags.append(Flag(name=name, value=value, place=place, at=at))
+            more = _further(argv, at + 1) if name in _WITH_MANY else ()
+            flags.append(Flag(name=name, value=value, more=more, place=place, at=at))
             if not equals and at == place and word not in _ALONE | _MAY_HAVE_VALUE:
                 doubtful.add(place + 1)
         place = at + 1
     return Words(flags=tuple(flags), end=end, doubtful=frozenset(doubtful))
+
+
+def _further(argv: Sequence[str], place: int) -> tuple[str, ...]:
+    return tuple(takewhile(lambda word: not _is_option(word), argv[place:]))
 
 
 def _is_option(word: str | None) -> bool:

@@ -91,6 +91,8 @@ class RunStarting(Event, tag="run.starting"):
     """The CLI may bypass permissions, whatever its mode."""
     at_root: bool = False
     """The CLI connected to the hub by itself, at `/`, without a session."""
+    own_options: bool = False
+    """A program has started the CLI with options that a runner does not have."""
     written: tuple[str, ...] = ()
     """The files that earlier runs of the session have written."""
 

@@ -211,6 +211,20 @@ class Transcript(Header, tag="transcript"):
 # --- a program's socket: it is that of its run, and begins with a frame of its own ---
 
 
+class ProgramLimits(Value):
+    """What a program has forbidden to its CLI, by options that the spec of a session has, too."""
+
+    tools: tuple[str, ...] | None = None
+    disallowed_tools: tuple[str, ...] = ()
+    setting_sources: tuple[str, ...] | None = None
+    strict_mcp_config: bool = False
+    disable_slash_commands: bool = False
+    safe_mode: bool = False
+    restricted: bool = False
+    max_turns: int | None = None
+    max_budget_usd: float | None = None
+
+
 class Program(Header, tag="program"):
     """The first frame of `quarterdeck-claude`: the agent of a program, and its session.
 
@@ -230,6 +244,10 @@ class Program(Header, tag="program"):
     mode: str | None = None
     skip_permissions: bool = False
     model: str | None = None
+    limits: ProgramLimits = ProgramLimits()
+    own_options: bool = True
+    """It has started its CLI with options that a spec does not have, and that may forbid something,
+    such as settings. A frame that does not say so may have."""
 
 
 class ProgramAnswer(Header, tag="answer"):

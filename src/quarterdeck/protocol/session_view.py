@@ -102,6 +102,8 @@ class SessionView(Value):
     """`auto`, `off` or a number of tokens; None if only the spec tells it."""
     sandbox: SandboxState | None = None
     """The sandbox of the current or last run; None if it is not recorded."""
+    own_options: bool = False
+    """A program has started the current or last run with options that a runner does not have."""
     holds: Holds = Holds()
     """Offers, to-dos, tasks, tools, MCP servers, context."""
     cli_state: SessionState = SessionState.ENDED

@@ -4526,6 +4526,8 @@ export interface components {
             skip_permissions?: boolean;
             /** @default false */
             at_root?: boolean;
+            /** @default false */
+            own_options?: boolean;
             written?: string[];
         };
         /**

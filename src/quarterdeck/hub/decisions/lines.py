@@ -116,7 +116,7 @@ def decide_line(state: State, said: Line, facts: LineFacts) -> Decision[LineResu
     yield from report.switched
     yield from _peers(run, message)
     if run.program:
-        yield from program_prompts(run.run, message, run.turns.uuids, run.spec.name or "")
+        yield from program_prompts(run.run, message, run.turns.uuids, state.view.by)
     for event in report.events:
         match event:
             case RequestEnded(request_id=request_id, subtype=subtype, ending=ending):

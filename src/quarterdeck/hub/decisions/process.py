@@ -36,7 +36,7 @@ from quarterdeck.hub.decisions.inputs import (
     TranscriptRead,
 )
 from quarterdeck.hub.decisions.lines import WATCHING_HOOK, import_lines, translate_event
-from quarterdeck.hub.decisions.starts import begin, check_machine, next_spec
+from quarterdeck.hub.decisions.starts import begin, check_machine, check_options, next_spec
 from quarterdeck.hub.effects import (
     Acknowledge,
     AwaitGreeting,
@@ -338,6 +338,7 @@ def _close(run: RunState, over: RunEnded, at: int) -> Decision[list[tuple[str, E
 def _begin_afresh(state: State, run: RunState, over: RunEnded, facts: EndFacts) -> Steps:
     try:
         check_machine(run.spec, state.session)
+        check_options(state.view)
     except Conflict as error:
         coded = CodedText(code=TextCode.NO_NEW_CONVERSATION, detail=str(error))
         yield Noted(level="warning", text="", coded=coded)

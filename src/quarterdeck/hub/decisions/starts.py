@@ -31,6 +31,17 @@ def check_machine(spec: SessionSpec, session: str) -> None:
         )
 
 
+def check_options(view: SessionView) -> None:
+    """Raise `Conflict` if a runner would start the CLI with fewer restrictions than its program."""
+    if view.own_options:
+        raise Conflict(
+            "program_options",
+            f"the program of {view.session} started its agent with options that a runner does not"
+            " have, such as settings: start the program again, or have an owner go on with the"
+            f" conversation {view.cli_session or ''} in a new session",
+        )
+
+
 def begin(
     state: State,
     facts: StartFacts,
@@ -45,6 +56,8 @@ def begin(
     """
     spec = spec or next_spec(state.view, origin, events)
     check_machine(spec, state.session)
+    if state.stored is not None:
+        check_options(state.view)
     yield from events
     yield RunStarting(
         run=facts.run,
