@@ -217,7 +217,7 @@ async def test_every_refusal_leaves_an_entry(served: Served) -> None:
     child = await served.family.hub.spawn(
         CreateSession(spec=SessionSpec(directory="/work"), by=agent_name(session)), (session,)
     )
-    calls: list[tuple[str, dict[str, object], str]] = [
+    calls: list[tuple[str, dict[str, Any], str]] = [
         ("read", {"session": other}, "there is no session"),
         ("read", {"session": "none"}, "there is no session"),
         ("spawn", {"prompt": "work"}, "stop one first"),
