@@ -231,8 +231,9 @@ class AskList(Value, omit_defaults=False):
 class HubAlarm(Value, omit_defaults=False):
     """Something that is wrong between several hubs on one journal."""
 
-    code: Literal["other_configuration", "other_policy"]
-    """What differs from this hub: `quarterdeck.toml`, or `policy.toml`."""
+    code: Literal["other_configuration", "other_policy", "unreachable"]
+    """What differs from this hub: `quarterdeck.toml`, or `policy.toml`. `unreachable`: this hub
+    gets no answer from the other one at the address that it announces."""
     hub: str
     """The address of the other hub."""
 

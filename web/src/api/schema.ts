@@ -1808,6 +1808,9 @@ export interface paths {
         /**
          * Health check
          * @description Health check.
+         *
+         *     503 while the journal cannot be used: `detail` is its code, such as `away` (the database does
+         *     not answer) or `moved` (the database is another one).
          */
         get: operations["healthz"];
         put?: never;
@@ -3066,7 +3069,7 @@ export interface components {
          */
         HubAlarm: {
             /** @enum {unknown} */
-            code: "other_configuration" | "other_policy";
+            code: "other_configuration" | "other_policy" | "unreachable";
             hub: string;
         };
         /**
@@ -4980,11 +4983,11 @@ export interface components {
             asks: number;
             holds: components["schemas"]["HoldsShape"];
             offers: components["schemas"]["Offers"] | null;
+            /** @default false */
+            crashed?: boolean;
         };
         /**
          * SessionSpec
-            /** @default false */
-            crashed?: boolean;
          * @description How a session's CLI is started. Missing members use the CLI's settings.
          */
         SessionSpec: {
@@ -8331,11 +8334,11 @@ export interface operations {
                 before?: number | null;
                 /** @description The largest number of entries */
                 limit?: number;
+                /** @description Only entries of this kind, the newest first */
+                kind?: "denied" | "people" | "changes" | "programs" | "sandbox" | "refused" | null;
             };
             header?: never;
             path?: never;
-                /** @description Only entries of this kind, the newest first */
-                kind?: "denied" | "people" | "changes" | "programs" | "sandbox" | "refused" | null;
             cookie?: never;
         };
         requestBody?: never;
@@ -17077,7 +17080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server is stopping */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -290,6 +290,8 @@ def _machines(hub: HubState) -> Iterable[Finding]:
         return
     for alarm in found.alarms:
         advice = "Make the files alike at all hubs, and reload them (SIGHUP)."
+        if alarm.code == "unreachable":
+            advice = "Set `journal.hub_address` there, and see that its port is open for this hub."
         yield Finding("hubs", Level.PROBLEM, alarm_text(alarm), advice)
     for machine in found.machines:
         yield _machine(machine, hub)

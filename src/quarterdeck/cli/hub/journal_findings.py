@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from quarterdeck.cli.local.findings import Finding, Level
 from quarterdeck.config.settings import Settings
+from quarterdeck.domain.addresses import is_loopback_url
 from quarterdeck.domain.errors import QuarterdeckError
+from quarterdeck.runtime.client_tls import client_context
 from quarterdeck.service.journal_place import database_password
 
 SLOW_MS = 20.0
 """A longer way makes every acknowledgement slow: a group takes four round trips."""
 CLOCK_MS = 5000.0
+HUB_SECONDS = 5.0
+"""How long another hub may take to answer."""
 
 
 def look_at_journal(settings: Settings) -> Iterable[Finding]:
@@ -80,3 +85,27 @@ def look_at_journal(settings: Settings) -> Iterable[Finding]:
             f"{found.known})",
             "Upgrade this one soon.",
         )
+    if len(found.hubs) > 1:
+        for url in found.hubs:
+            yield _ask_hub(url, place.hub_ca_file)
+
+
+def _ask_hub(url: str, ca_file: str | None) -> Finding:
+    """Whether a hub answers at the address that it announces to the others."""
+    import httpx2
+
+    if is_loopback_url(url):
+        text = f"a hub tells the others that it is at {url}: on another machine that is not it"
+        return Finding("hubs", Level.WARNING, text, "Set `journal.hub_address` there.")
+    try:
+        trusted = client_context(None if ca_file is None else Path(ca_file))
+        with httpx2.Client(verify=trusted, timeout=HUB_SECONDS, trust_env=False) as client:
+            answer = client.get(url.rstrip("/") + "/healthz")
+    except (httpx2.HTTPError, httpx2.InvalidURL, QuarterdeckError) as error:
+        text = f"the hub at {url} does not answer: {error}"
+        advice = "See `journal.hub_address` and `journal.hub_ca_file`, and the way there."
+        return Finding("hubs", Level.PROBLEM, text, advice)
+    if answer.status_code != 200:
+        text = f"the hub at {url} is not healthy: HTTP {answer.status_code}"
+        return Finding("hubs", Level.PROBLEM, text, "See its log.")
+    return Finding("hubs", Level.OK, f"the hub at {url} answers")

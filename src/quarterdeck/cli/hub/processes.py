@@ -18,7 +18,7 @@ from quarterdeck.client import calls
 from quarterdeck.domain.addresses import check_encrypted
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.protocol.alarm_texts import alarm_text
+from quarterdeck.protocol.alarm_texts import alarm_advice, alarm_text
 from quarterdeck.protocol.commands import StopSession
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.shapes import HubAlarm
@@ -129,7 +129,7 @@ def _lines(report: Report) -> list[tuple[str, str]]:
             lines.append(
                 (here.what, f"process {here.pid}, {agents}, for the hub at {here.address}")
             )
-    lines += [("ALARM", f"{alarm_text(each)}: make them alike") for each in report.alarms]
+    lines += [("ALARM", f"{alarm_text(each)}: {alarm_advice(each)}") for each in report.alarms]
     lines += [("machine", _machine(machine)) for machine in report.machines]
     by_state = ", ".join(
         f"{number} {state_text(state)}" for state, number in sorted(report.sessions.items())

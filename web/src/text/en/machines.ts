@@ -14,6 +14,8 @@ export const machines = {
       `The hub at ${hub} has another quarterdeck.toml. Make the files alike.`,
     other_policy: (hub: string) =>
       `The hub at ${hub} has another policy.toml. Make the files alike.`,
+    unreachable: (hub: string) =>
+      `The hub at ${hub} does not answer this hub. Set its journal.hub_address to an address that other hubs reach.`,
   },
   none: "No runner is connected yet",
   noneHint: "The hub starts the local one automatically.",
