@@ -154,6 +154,10 @@ async def test_changes_of_any_folder_are_reviewed_commented_undone_committed_and
     await fits(page)
     await page.goto(f"{seat.deck.address}/changes/{session}")
     await expect(files.get_by_role("button")).to_have_count(3)
+    for name in ("Commit …", "Push …"):  # under the thumb, in the last eighth of the screen
+        box = await page.get_by_role("button", name=name).bounding_box()
+        assert box is not None
+        assert PHONE["height"] * 7 / 8 <= box["y"] <= PHONE["height"] - box["height"], name
     await screen.shot("changes-phone-list")
     await fits(page)
     await files.get_by_role("button", name="app.py").click()

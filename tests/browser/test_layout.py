@@ -163,6 +163,20 @@ async def test_words_in_a_table_stay_whole_and_the_table_scrolls(
     wrap = screen.story.locator("[data-scrolls]")
     assert await wrap.evaluate("box => box.scrollWidth > box.clientWidth")
     await screen.shot("layout-table-phone")
+    # The first column stays while the rest scrolls, and leaves room for the rest.
+    firsts = await wrap.evaluate(
+        """box => {
+          box.scrollLeft = box.scrollWidth;
+          const left = box.getBoundingClientRect().left;
+          return [...box.querySelectorAll("tr > :first-child")].map((cell) => {
+            const place = cell.getBoundingClientRect();
+            return [Math.round(place.left - left), place.width / box.clientWidth < 0.6];
+          });
+        }"""
+    )
+    assert firsts
+    assert all(first in ([0, True], [1, True]) for first in firsts), firsts
+    await screen.shot("layout-table-scrolled-phone")
     await seat.stop(session)
 
 

@@ -95,7 +95,17 @@ async def test_what_cannot_be_begun_is_told_in_the_dialog(seat: ApiSeat, phone: 
     await phone.page.get_by_role("button", name="New session").first.click()
     dialog = phone.page.get_by_role("dialog", name="New session")
     await dialog.get_by_label("Directory").fill("not/absolute")
-    await dialog.get_by_role("button", name="Start").click()
+    start = dialog.get_by_role("button", name="Start")
+    before = phone.page.viewport_size
+    assert before is not None
+    # A small phone, whose browser has bars above and below the page.
+    await phone.page.set_viewport_size({"width": 390, "height": 664})
+    box = await start.bounding_box()
+    assert box is not None
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 664
+    await phone.page.set_viewport_size(before)
+    await start.click()
     await expect(dialog.get_by_role("alert")).to_contain_text("absolute")
     await phone.shot("new-session-phone")
     await phone.check_access()

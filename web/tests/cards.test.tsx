@@ -7,7 +7,7 @@ import { contentOf, hiddenLines } from "../src/asks/callContent";
 import { PermissionForm } from "../src/asks/PermissionForm";
 import { PlanForm } from "../src/asks/PlanForm";
 import { renderHighlighted } from "../src/session/CodeBlock";
-import { linesOf, rowsOf } from "../src/session/Diff";
+import { Diff, linesOf, rowsOf } from "../src/session/Diff";
 import { highlight } from "../src/session/highlight";
 import { store } from "../src/state/store";
 import { EMPTY_STORY, foldEvents } from "../src/state/story";
@@ -425,6 +425,18 @@ describe("a change", () => {
     const long = rowsOf("", lines(3000));
     expect(linesOf(long, "+")).toBe(3000);
     expect(long.at(-1)?.text).toBe("line 3000");
+  });
+
+  it("has the colours of its language on both sides, and its marks", async () => {
+    const edit = { path: "/w/a.py", before: "def one():\n", after: "def t\u200bwo():\n" };
+    const place = await drawn(<Diff edit={edit} />);
+    const hues = (sign: string) =>
+      place.querySelectorAll(`.code-row[data-sign="${sign}"] .code-hue`).length;
+    expect(hues("+")).toBe(0);
+    await vi.waitFor(() => expect(hues("+")).toBeGreaterThan(1), { timeout: 30_000 });
+    expect(hues("-")).toBeGreaterThan(1);
+    const rows = [...place.querySelectorAll(".code-row")].map((row) => row.textContent?.trim());
+    expect(rows).toEqual(["-def one():", "+def t⟨U+200B⟩wo():"]);
   });
 
   it("takes no odd blank for an empty line", () => {

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from quarterdeck.fronts.http import Role
+from quarterdeck.protocol import events as ev
 from support.front import Front
 
 
@@ -77,6 +79,27 @@ async def test_the_audit_log_tells_who_allowed_what(hub: Front) -> None:
     (entry,) = page["events"]
     assert (entry["session"], entry["event"]["by"]) == (session, "the operator")
     assert rest == {"epoch": hub.deck.epoch, "events": [], "next": None}
+
+
+async def test_the_audit_log_has_pages_of_one_kind(hub: Front) -> None:
+    session = await hub.deck.have_session()
+    decided = ev.Decided(tool="Bash", title="ls", verdict="allow", by="policy")
+    denied = replace(decided, title="rm", verdict="deny")
+    await hub.deck.journal.append(session, [denied, decided, decided, denied])
+    async with hub.client(Role.VIEWER) as client:
+
+        async def page(**query: str | int) -> tuple[list[int], int | None]:
+            answer = (await client.get("/api/audit", params=query)).json()
+            return [each["seq"] for each in answer["events"]], answer["next"]
+
+        (newest, oldest), end = await page(kind="denied")
+        assert end is None
+        assert newest - oldest == 3
+        (first,), after = await page(kind="denied", limit=1, before=0)
+        assert (first, await page(kind="denied", before=after or 0)) == (newest, ([oldest], None))
+        assert await page(kind="denied", session="another") == ([], None)
+        wrong = await client.get("/api/audit", params={"kind": "everything"})
+    assert wrong.status_code == 400
 
 
 async def test_machines_are_listed(hub: Front) -> None:
