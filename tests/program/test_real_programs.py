@@ -90,8 +90,8 @@ async def test_programs_print_the_same_with_the_hub_and_without_it(
     assert {each.state for each in found} == {"ended"}
     if "asks.py" in names:
         audit = await _audit(programs)
-        assert "allow by program asks.py Bash: touch allowed" in audit
-        assert "deny by program asks.py Bash: touch forbidden" in audit
+        assert "allow by local's program asks.py Bash: touch allowed" in audit
+        assert "deny by local's program asks.py Bash: touch forbidden" in audit
 
 
 async def test_three_at_once_survive_kill_9_of_the_hub_each_in_its_own_session(

@@ -212,8 +212,8 @@ async def test_the_examples_of_the_sdk_print_the_same_with_the_hub(
     assert all(each.cli_session for each in found)
     if "tool_permission_callback.py" in names:
         audit = " ".join((await deck("audit")).out.split())
-        assert "allow by program run_example.py Bash: touch listed; ls" in audit
-        assert "deny by program run_example.py Bash: rm -rf none" in audit
+        assert "allow by local's program run_example.py Bash: touch listed; ls" in audit
+        assert "deny by local's program run_example.py Bash: rm -rf none" in audit
     asked = dict(zip(("streaming_mode.py", "streaming_mode_ipython.py"), ASKED, strict=True))
     assert denied == [asked[name] for name in names if name in asked]
 

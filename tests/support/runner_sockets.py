@@ -65,7 +65,10 @@ class Socket:
             "path": path,
             "headers": [
                 (b"authorization", f"Bearer {token}".encode()),
-                *((name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()),
+                *(
+                    (name.replace("_", "-").encode(), text.encode())
+                    for name, text in headers.items()
+                ),
             ],
             "client": client and (client, 1),
         }
