@@ -20,7 +20,7 @@ from bench.journals import APPENDED, GROUP, PACE_SECONDS, PACED, WRITERS, begin,
 from bench.rounds import interleaved_async, percentile
 from bench.table import Bar, Kind, Measure, Peer, Sample, paired
 from quarterdeck.journal.engines import open_journal
-from quarterdeck.journal.threaded import ThreadedJournal
+from quarterdeck.journal.journal_threads import ThreadedJournal
 from quarterdeck.protocol.events import Event
 from quarterdeck.service.service import SWITCH_SECONDS
 from quarterdeck.testing.postgres import PostgresServer

@@ -30,7 +30,7 @@ from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.protocol.events import Event, RunStarting, Said, SessionCreated
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.service.service import SWITCH_SECONDS
 
 APPENDED, WRITERS, GROUP = 100_000, 10, 250

@@ -22,7 +22,7 @@ from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.protocol.events import PromptQueued, Said, SessionCreated
 from quarterdeck.protocol.search import Search, TextKind
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 EVENTS = 1_000_000
 SESSIONS = 2_000

@@ -28,7 +28,7 @@ from quarterdeck.protocol import commands as cmd  # noqa: E402
 from quarterdeck.protocol.audit import AuditKind, AuditPage  # noqa: E402
 from quarterdeck.protocol.session_view import SessionView  # noqa: E402
 from quarterdeck.protocol.shapes import SessionPage  # noqa: E402
-from quarterdeck.protocol.stored import RawEvents, Stored  # noqa: E402
+from quarterdeck.protocol.stored_events import RawEvents, Stored  # noqa: E402
 from quarterdeck.protocol.usage import UsageBy, UsageReport  # noqa: E402
 from quarterdeck.protocol.views import AskView, Deltas, EventShape, MachineView, Piece  # noqa: E402  # noqa: E402
 from quarterdeck.testing.contracts.hub import HubBench, HubContract  # noqa: E402

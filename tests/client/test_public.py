@@ -19,12 +19,12 @@ from quarterdeck.client import (
     AnswerLost,
     Hub,
     HubAsk,
-    HubAway,
     HubClient,
     HubConflict,
     HubForbidden,
     HubInvalid,
     HubNotFound,
+    HubOffline,
     HubSession,
     hub_ask,
 )
@@ -396,7 +396,7 @@ async def test_a_hub_that_stays_away_is_told_so_in_the_end(tmp_path: Path) -> No
         assert (await hub.health()).ok
         hub._find = lambda: msgspec.structs.replace(hub.where, address="http://127.0.0.1:9")
         await hub.locate()
-        with pytest.raises(HubAway, match="no hub answers"):
+        with pytest.raises(HubOffline, match="no hub answers"):
             await hub.session("x").interrupt()
 
 
@@ -448,7 +448,7 @@ async def test_the_local_hub_is_found_by_its_data_folder(
     home = tmp_path / "data"
     monkeypatch.setenv("QUARTERDECK_HOME", str(home))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(HubAway, match="quarterdeck serve"):
+    with pytest.raises(HubOffline, match="quarterdeck serve"):
         async with Hub():
             pass
     token = served.access.make_token("me", Role.OWNER)

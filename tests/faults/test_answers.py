@@ -15,7 +15,7 @@ from quarterdeck.journal import SqliteJournal
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.events import AskAnswered, AskOpened
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import hub_with

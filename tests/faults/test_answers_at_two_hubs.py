@@ -14,7 +14,7 @@ from quarterdeck.journal.engines import open_journal
 from quarterdeck.protocol.commands import AllowAnswer, Answer, AnswerAsk, DenyAnswer, SendPrompt
 from quarterdeck.protocol.events import AskAnswered, AskOpened
 from quarterdeck.protocol.runner_frames import Lines, RunReport
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support import lines
 from support.fleets import PROMPT, Side, create, machine, two_hubs
 

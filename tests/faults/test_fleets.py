@@ -16,7 +16,7 @@ import pytest
 from quarterdeck.journal import Journal, SqliteJournal
 from quarterdeck.journal.engines import open_journal
 from quarterdeck.journal.views import fold_all
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.testing.postgres import PostgresServer
 from support.fault_nursery import Nursery
 from support.fleet_schedule import FleetSchedule

@@ -19,7 +19,7 @@ from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.views import fold_all
 from quarterdeck.protocol.events import SandboxStarted
 from quarterdeck.protocol.sandbox import SandboxMode
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.sandbox import Kind
 from support.boxes import require
 from support.fault_nursery import Nursery

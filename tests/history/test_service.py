@@ -26,7 +26,7 @@ from quarterdeck.protocol.events import (
 from quarterdeck.protocol.retention import Retention
 from quarterdeck.protocol.search import Search
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.bounds import SECONDS
 
 

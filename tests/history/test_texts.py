@@ -14,7 +14,7 @@ from quarterdeck.history.texts import texts_of
 from quarterdeck.journal.search import Text
 from quarterdeck.protocol import events
 from quarterdeck.protocol.search import TextKind
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.testing import fake
 
 

@@ -26,7 +26,7 @@ from quarterdeck.protocol.commands import (
 )
 from quarterdeck.protocol.events import AskAnswered, AskOpened, Event, RunEnded, Said, Sent
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 

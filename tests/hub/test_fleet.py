@@ -15,7 +15,7 @@ from quarterdeck.domain.errors import Conflict, NotFound, StaleLease
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.agent_tokens import agent_token
 from quarterdeck.hub.decisions.inputs import Note
-from quarterdeck.hub.fleet import PeerAway
+from quarterdeck.hub.fleet import PeerOffline
 from quarterdeck.hub.hub import ORPHANS
 from quarterdeck.hub.runners import MOVED
 from quarterdeck.hub.shell import record
@@ -231,7 +231,7 @@ async def test_an_owner_that_is_gone_is_told_and_its_sessions_go_on_when_their_r
         await box.greeted(a, start.run)
         a.up = False
         command = RenameSession(session="s", name="x", by="ada")
-        with pytest.raises(PeerAway) as away:
+        with pytest.raises(PeerOffline) as away:
             await b.hub.submit(command)
         assert away.value.code == "owner_away"
         assert (await b.hub.session("s")).name == ""
@@ -424,10 +424,10 @@ async def test_an_agents_token_is_known_at_every_hub(monkeypatch: pytest.MonkeyP
         token = agent_token(a.hub._secret, "s", start.run)
         assert a.hub.agent_of(token) is not None
         assert b.hub.agent_of(token) is None
-        owner = await b.hub.agent_elsewhere(token)
+        owner = await b.hub.remote_agent(token)
         assert owner is not None
         assert owner.owner.hub == "a"
-        assert await a.hub.agent_elsewhere(token) is None, "it is here"
+        assert await a.hub.remote_agent(token) is None, "it is here"
         for wrong in (
             agent_token(b"x" * 32, "s", start.run),
             agent_token(a.hub._secret, "s", "another run"),
@@ -435,7 +435,7 @@ async def test_an_agents_token_is_known_at_every_hub(monkeypatch: pytest.MonkeyP
             "qd_" + "0" * 12 + "_" + "x" * 40,
             "",
         ):
-            assert await b.hub.agent_elsewhere(wrong) is None
+            assert await b.hub.remote_agent(wrong) is None
 
 
 async def test_a_cli_at_the_root_is_known_again_at_another_hub() -> None:

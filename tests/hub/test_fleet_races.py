@@ -18,7 +18,7 @@ from quarterdeck.protocol.runner_frames import (
     Welcome,
 )
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support import lines
 from support.bounds import SECONDS
 from support.fleets import create, machine, two_hubs

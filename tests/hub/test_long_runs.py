@@ -17,7 +17,7 @@ from quarterdeck.protocol.commands import (
     SendPrompt,
 )
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import TestMachines, hub_with

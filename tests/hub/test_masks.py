@@ -11,9 +11,9 @@ from msgspec import Raw
 
 from quarterdeck.fronts.http.masks import masked_json, masked_spec
 from quarterdeck.hub.hub import Hub
+from quarterdeck.journal.event_codec import encode
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.journal.stored import encode
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, CreateSession
 from quarterdeck.protocol.events import Said, SessionCreated
 from quarterdeck.protocol.sessions import SessionSpec

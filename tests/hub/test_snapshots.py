@@ -33,7 +33,7 @@ from quarterdeck.protocol.commands import (
 from quarterdeck.protocol.events import Event, RunStarting, Said, Sent
 from quarterdeck.protocol.holds import Holds
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support import lines
 from support.hub_machines import TestRun, hub_with
 

@@ -9,7 +9,7 @@ import pytest
 
 from quarterdeck.journal import SqliteJournal, fold_all
 from quarterdeck.journal.accounts import HEALTHY_MS
-from quarterdeck.journal.stored import encode
+from quarterdeck.journal.event_codec import encode
 from quarterdeck.journal.usage import shares
 from quarterdeck.protocol.events import (
     Alarmed,
@@ -29,7 +29,7 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy
 
 CREATED = SessionCreated(spec=SessionSpec(directory="/work"), by="ann")

@@ -17,7 +17,7 @@ from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.backup import back_up, check, restore
 from quarterdeck.protocol.events import Noted, SessionCreated
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 FILES = {"access.json": b"{}", "cli.secret": b"\x00\x01"}
 

@@ -9,8 +9,8 @@ import pytest
 
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.chain import Check, parse_head
+from quarterdeck.journal.event_codec import encode
 from quarterdeck.journal.sqlite.file import MIGRATIONS, connect, set_up
-from quarterdeck.journal.stored import encode
 from quarterdeck.protocol.audit import Checked, Head
 from quarterdeck.protocol.events import Decided, Noted
 

@@ -16,7 +16,7 @@ import pytest
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal import SqliteJournal, fold_all
 from quarterdeck.protocol.events import Noted
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.bounds import SECONDS
 from support.processes import Processes
 

@@ -28,7 +28,7 @@ from quarterdeck.journal.postgres.rows import PostgresGroup
 from quarterdeck.journal.postgres.shared_records import NOW
 from quarterdeck.journal.views import VIEW_VERSION
 from quarterdeck.protocol.events import RunStarting, Said, TurnEnded
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy
 from quarterdeck.service.journal_place import database_password, open_configured
 from quarterdeck.testing.contracts.journal.support import (

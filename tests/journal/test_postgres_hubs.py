@@ -18,7 +18,7 @@ from quarterdeck.journal.postgres import journal as engine
 from quarterdeck.journal.postgres.address import Address
 from quarterdeck.journal.views import VIEW_VERSION, fold
 from quarterdeck.protocol.events import RunStarting, TurnEnded
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy
 from quarterdeck.testing.contracts.journal.support import (
     SECONDS,

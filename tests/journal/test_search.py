@@ -29,7 +29,7 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.search import Hits, Search, TextKind
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.examples import examples
 
 DAY = 86_400_000

@@ -20,7 +20,7 @@ from quarterdeck.journal.sqlite.writer import Writer
 from quarterdeck.journal.tail import MOST_EVENTS
 from quarterdeck.journal.transaction import Job, Result
 from quarterdeck.protocol.events import AnyEvent, Noted, RunStarting, Said, SessionRenamed
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.bounds import SECONDS
 from support.waiting import until
 

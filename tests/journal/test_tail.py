@@ -6,7 +6,7 @@ import anyio
 
 from quarterdeck.journal.tail import Tail
 from quarterdeck.protocol.events import Noted
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.bounds import SECONDS
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal import MemoryJournal, fold, fold_all
-from quarterdeck.journal.stored import decode, encode
+from quarterdeck.journal.event_codec import decode, encode
 from quarterdeck.journal.views import PROMPTS_KEPT, RUNS_KEPT, SETTLED_KEPT, significant
 from quarterdeck.protocol.events import (
     Alarmed,
@@ -88,7 +88,7 @@ from quarterdeck.protocol.holds import (
 from quarterdeck.protocol.sandbox import SandboxState
 from quarterdeck.protocol.session_view import PromptStage, SessionView, only_counts
 from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.examples import examples
 
 runs = st.sampled_from(["r1", "r2"])

@@ -11,7 +11,7 @@ from quarterdeck.policy.decide import Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import Private
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.presets import PRESETS, preset
-from quarterdeck.policy.protected import may_name_protected_file, names_protected_file
+from quarterdeck.policy.protected_files import may_name_protected_file, names_protected_file
 from quarterdeck.policy.specifiers import Behavior
 
 PLACE = Context(cwd="/home/ada/shop", home="/home/ada")

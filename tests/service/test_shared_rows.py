@@ -21,7 +21,7 @@ from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.people import NewSavedPrompt, PreferenceChange, PreferenceKind
 from quarterdeck.protocol.roles import Role
-from quarterdeck.runtime.shared_tables import ChangedElsewhere, Row
+from quarterdeck.runtime.shared_tables import Row, RowConflict
 from quarterdeck.runtime.sqlite_files import SqliteFile, again
 from quarterdeck.service.shared_rows import PART_BYTES, LeasedRows, SharedRows
 from support.bounds import SECONDS
@@ -241,7 +241,7 @@ async def test_a_change_that_others_are_always_faster_with_is_refused() -> None:
     class Busy:
         @again
         def change(self) -> None:
-            raise ChangedElsewhere
+            raise RowConflict
 
     with pytest.raises(Conflict):
         Busy().change()
@@ -267,7 +267,7 @@ async def test_preferences_and_prompts_are_the_same_at_all_hubs(tmp_path: Path) 
     )
     told: list[tuple[str, int]] = []
     a.listen(lambda person, version: told.append((person.name, version)))
-    mirrors[0].changed = a.changed_elsewhere
+    mirrors[0].changed = a.note_remote_change
     await thread(a.save, ada, "prompt", "p", NewSavedPrompt(name="one", text="of a", shared=True))
     page = await thread(a.change, ada, [_draft("s", "half a sen")])
     got = await thread(b.preferences, ada)

@@ -39,10 +39,10 @@ class Side:
         self.journal = journal
         self.rows = SharedRows(journal, folder / SCHEDULES, duty="schedules")
         self.scheduler = Scheduler(hub, folder, clock=clock, mirror=self.rows)
-        self.rows.changed = lambda _: self.scheduler.changed_elsewhere()
+        self.rows.changed = lambda _: self.scheduler.note_remote_change()
         files = (Shared(name="schedules.json", entries="schedules", united=True),)
         self.files = SharedFiles(journal, folder, files=files)
-        self.files.taken = lambda _: self.scheduler.changed_elsewhere()
+        self.files.taken = lambda _: self.scheduler.note_remote_change()
 
     async def look(self) -> None:
         """See what the other hub has changed."""

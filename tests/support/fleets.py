@@ -10,7 +10,7 @@ import anyio
 from msgspec import Raw
 
 from quarterdeck.domain.errors import StaleFence, StaleHead
-from quarterdeck.hub.fleet import Asker, Fleet, PeerAway
+from quarterdeck.hub.fleet import Asker, Fleet, PeerOffline
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.base import HubPlace, Journal, Owner
 from quarterdeck.journal.memory import MemoryJournal
@@ -67,7 +67,7 @@ class Side:
 
     def _there(self, hub: str) -> Side:
         if not self.all[hub].up:
-            raise PeerAway(f"{hub} is gone")
+            raise PeerOffline(f"{hub} is gone")
         return self.all[hub]
 
     async def submit(self, owner: Owner, command: AnyCommand, asker: Asker) -> Outcome:
@@ -75,7 +75,7 @@ class Side:
         try:
             return await self._there(owner.hub).hub.submit_here(command)
         except (StaleFence, StaleHead) as error:
-            raise PeerAway(str(error)) from error
+            raise PeerOffline(str(error)) from error
 
     async def run(
         self, owner: Owner, machine: str, request: Raw, asker: Asker

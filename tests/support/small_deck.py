@@ -30,7 +30,7 @@ from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy, UsageReport
 from quarterdeck.protocol.views import AskView, Deltas, MachineView, Piece
 

@@ -15,16 +15,16 @@ from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
     from quarterdeck.client.asks import DecideAsk, HubAsk
-    from quarterdeck.client.blocking import BlockingClient
+    from quarterdeck.client.blocking_client import BlockingClient
     from quarterdeck.client.calls import (
         AnswerLost,
         Call,
         HubAddress,
-        HubAway,
         HubConflict,
         HubForbidden,
         HubInvalid,
         HubNotFound,
+        HubOffline,
         HubRefused,
     )
     from quarterdeck.client.feed import Feed, Listener
@@ -45,12 +45,12 @@ __all__ = [
     "Hub",
     "HubAddress",
     "HubAsk",
-    "HubAway",
     "HubClient",
     "HubConflict",
     "HubForbidden",
     "HubInvalid",
     "HubNotFound",
+    "HubOffline",
     "HubQuery",
     "HubRefused",
     "HubReply",
@@ -67,12 +67,12 @@ __getattr__ = load_later(
     __name__,
     {
         "asks": ("DecideAsk", "HubAsk"),
-        "blocking": ("BlockingClient",),
+        "blocking_client": ("BlockingClient",),
         "calls": (
             "AnswerLost",
             "Call",
             "HubAddress",
-            "HubAway",
+            "HubOffline",
             "HubConflict",
             "HubForbidden",
             "HubInvalid",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from quarterdeck.client.calls import AnswerLost, HubAway, HubRefused
+from quarterdeck.client.calls import AnswerLost, HubOffline, HubRefused
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand
@@ -46,9 +46,9 @@ class Attempts:
     def again(self, error: QuarterdeckError, now: float) -> float:
         """How long to wait before the next attempt. Raises the error if there is to be none."""
         match error:
-            case HubAway() if self.count == 1 and not self._patient:
+            case HubOffline() if self.count == 1 and not self._patient:
                 raise error
-            case HubAway():
+            case HubOffline():
                 pass
             case AnswerLost() if self._safe:
                 pass

@@ -87,7 +87,7 @@ class HubConflict(HubRefused, Conflict):
         self.code = problem.code
 
 
-class HubAway(LinkRefused):
+class HubOffline(LinkRefused):
     """No hub answers, and nothing has reached one."""
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 from msgspec.structs import replace
 
 from quarterdeck.client import calls
-from quarterdeck.client.calls import AnswerLost, Call, HubAddress, HubAway
+from quarterdeck.client.calls import AnswerLost, Call, HubAddress, HubOffline
 from quarterdeck.client.content import content_of
 from quarterdeck.client.local import URL_VARIABLE, address_in
 from quarterdeck.client.session import SessionClient
@@ -125,7 +125,7 @@ class HubClient:
                 headers=call.headers(self.where.token),
             )
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-            raise HubAway(f"no hub answers at {self.where.base}: {error}") from error
+            raise HubOffline(f"no hub answers at {self.where.base}: {error}") from error
         except httpx2.TimeoutException as error:
             raise AnswerLost(f"the hub at {self.where.base} does not answer") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:

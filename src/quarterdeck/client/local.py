@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from quarterdeck.client.calls import HubAddress, HubAway
+from quarterdeck.client.calls import HubAddress, HubOffline
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.runtime.agent_process import refuse_agents
 from quarterdeck.runtime.data_dir import data_home
@@ -26,11 +26,11 @@ CA_VARIABLE = "QUARTERDECK_CA_FILE"
 
 
 def local_address() -> HubAddress:
-    """The hub that serves from this user's data folder now. Raises `HubAway` if there is none."""
+    """The hub that serves from this user's data folder now. Raises `HubOffline`."""
     home = data_home(create=False)
     state = live_hub(home)
     if state is None:
-        raise HubAway("no hub runs on this machine; start one with: quarterdeck serve")
+        raise HubOffline("no hub runs on this machine; start one with: quarterdeck serve")
     refuse_agents("the token of this machine's commands")
     # Our own hub: `serve` has checked where it listens.
     return HubAddress(

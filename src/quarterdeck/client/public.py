@@ -26,9 +26,9 @@ from quarterdeck.client.attempts import Attempts, is_repeatable
 from quarterdeck.client.calls import (
     Call,
     HubAddress,
-    HubAway,
     HubConflict,
     HubNotFound,
+    HubOffline,
 )
 from quarterdeck.client.content import content_of
 from quarterdeck.client.hub import SECONDS, HubClient
@@ -76,8 +76,8 @@ class Hub(HubClient):
     away is waited for, for `away_seconds` at most, and looked for again.
 
     Methods raise `HubRefused` where the hub refuses (`HubNotFound`, `HubConflict`, `HubForbidden`,
-    `HubInvalid`), `HubAway` where none answers, and `AnswerLost` where a command that must not be
-    sent twice may have been executed.
+    `HubInvalid`), `HubOffline` where none answers, and `AnswerLost` where a command that must not
+    be sent twice may have been executed.
     """
 
     patient = True
@@ -116,7 +116,7 @@ class Hub(HubClient):
         await super().__aexit__(kind, error, trace)
 
     async def locate(self) -> HubAddress:
-        """Where the hub is now. Raises `HubAway`."""
+        """Where the hub is now. Raises `HubOffline`."""
         self.where = await anyio.to_thread.run_sync(self._find)
         return self.where
 
@@ -150,7 +150,7 @@ class Hub(HubClient):
             except QuarterdeckError as error:
                 pause = attempts.again(error, anyio.current_time())
             await anyio.sleep(pause)
-            with suppress(HubAway):  # the next attempt tells
+            with suppress(HubOffline):  # the next attempt tells
                 await self.locate()
 
     async def _done_before(

@@ -35,7 +35,7 @@ from quarterdeck.protocol.commands import DeleteSession
 from quarterdeck.protocol.retention import Plan, Retention
 from quarterdeck.protocol.search import Hits, Search
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.runtime.duties import Duty, alone
 from quarterdeck.runtime.tasks import background_tasks
 

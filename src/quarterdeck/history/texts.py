@@ -18,7 +18,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.search import TextKind
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import TextBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, User

@@ -15,12 +15,12 @@ from quarterdeck.hub.checkpoints import read_checkpoints as read_checkpoints
 from quarterdeck.hub.cli_access import CliAccess as CliAccess
 from quarterdeck.hub.cli_sessions import CliSessions as CliSessions
 from quarterdeck.hub.cli_tokens import session_of as session_of
-from quarterdeck.hub.fleet import AgentElsewhere as AgentElsewhere
 from quarterdeck.hub.fleet import Asker as Asker
 from quarterdeck.hub.fleet import Fleet as Fleet
-from quarterdeck.hub.fleet import PeerAway as PeerAway
+from quarterdeck.hub.fleet import PeerOffline as PeerOffline
+from quarterdeck.hub.fleet import RemoteAgent as RemoteAgent
 from quarterdeck.hub.fleet import act_as as act_as
-from quarterdeck.hub.fleet import asking as asking
+from quarterdeck.hub.fleet import ask_as as ask_as
 from quarterdeck.hub.fleet import own_work as own_work
 from quarterdeck.hub.live import Live as Live
 from quarterdeck.hub.permissions.policy_texts import PolicyFileText as PolicyFileText
@@ -51,7 +51,7 @@ from quarterdeck.policy.suggest import Suggestion as Suggestion
 from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy, UsageReport
 from quarterdeck.protocol.views import AskView, Deltas, MachineView, Piece
 

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import NotFound
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.views import Checkpoint
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.messages import Assistant

@@ -62,16 +62,16 @@ _asking: ContextVar[Asker] = ContextVar("asking", default=Asker())  # noqa: B039
 
 def act_as(role: Role, person: str = "") -> AbstractContextManager[None]:
     """What is submitted in the block is for a person with this role; the owner checks it again."""
-    return asking(Asker(person=person, role=role))
+    return ask_as(Asker(person=person, role=role))
 
 
 def own_work(name: str) -> AbstractContextManager[None]:
     """What is submitted in the block is work of the hub itself, of this name."""
-    return asking(Asker(work=name))
+    return ask_as(Asker(work=name))
 
 
 @contextmanager
-def asking(asker: Asker) -> Iterator[None]:
+def ask_as(asker: Asker) -> Iterator[None]:
     """What is submitted in the block is for this one."""
     token = _asking.set(asker)
     try:
@@ -80,7 +80,7 @@ def asking(asker: Asker) -> Iterator[None]:
         _asking.reset(token)
 
 
-class AgentElsewhere(Value):
+class RemoteAgent(Value):
     """The run of an agent, and the other hub that has it."""
 
     owner: Owner
@@ -88,7 +88,7 @@ class AgentElsewhere(Value):
     run: str
 
 
-class PeerAway(Conflict):
+class PeerOffline(Conflict):
     """The hub that holds a session or machine cannot be reached. Nothing was done there."""
 
     def __init__(self, text: str) -> None:
@@ -96,7 +96,7 @@ class PeerAway(Conflict):
 
 
 class Peers(Protocol):
-    """The way to other hubs. Raises `PeerAway` if nothing arrived there, else what they say."""
+    """The way to other hubs. Raises `PeerOffline` if nothing arrived there, else what they say."""
 
     async def submit(self, owner: Owner, command: AnyCommand, asker: Asker) -> Outcome:
         """Have a command done by its owner."""
@@ -287,13 +287,13 @@ class Fleet:
                 return await self.peers.submit(owner, command, _asking.get())
             except StaleLease:
                 raise  # not the session has moved, but the work
-            except (StaleFence, StaleHead, PeerAway) as again:
+            except (StaleFence, StaleHead, PeerOffline) as again:
                 error = again
-        if isinstance(error, PeerAway):
+        if isinstance(error, PeerOffline):
             raise error
         raise Conflict("moving", f"the session moves between hubs; try again: {error}")
 
-    async def run_elsewhere(self, machine: str, request: Raw) -> tuple[bool, bytes] | None:
+    async def run_remote(self, machine: str, request: Raw) -> tuple[bool, bytes] | None:
         """Have something done on a machine of another hub; None if no other hub has it."""
         owner = await self._journal.machine_owner(machine)
         if owner is None or owner.hub == self.id:
@@ -333,7 +333,7 @@ class Fleet:
         self._signs, self._looked = signs, began
         return places
 
-    async def machines_elsewhere(self) -> list[MachineView]:
+    async def remote_machines(self) -> list[MachineView]:
         """The machines that are connected to other hubs."""
         found: dict[str, MachineView] = {}
         for place in await self.others():

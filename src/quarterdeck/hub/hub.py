@@ -40,11 +40,10 @@ from quarterdeck.hub.closed_files import ClosedFiles
 from quarterdeck.hub.decisions.inputs import Adopt, Create
 from quarterdeck.hub.decisions.starts import check_machine, check_options
 from quarterdeck.hub.ended_asks import waiting_asks
-from quarterdeck.hub.fleet import AgentElsewhere, Fleet, PeerAway
+from quarterdeck.hub.fleet import Fleet, PeerOffline, RemoteAgent
 from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.lines import take_content
 from quarterdeck.hub.live import Live
-from quarterdeck.hub.loaded import LoadedSessions
 from quarterdeck.hub.moves import Moves
 from quarterdeck.hub.new_sessions import check_new, origin_of
 from quarterdeck.hub.permissions.deadlines import overdue
@@ -59,6 +58,7 @@ from quarterdeck.hub.rewinds import rewind
 from quarterdeck.hub.root_clis import session_with
 from quarterdeck.hub.runners import Runners
 from quarterdeck.hub.session import Session
+from quarterdeck.hub.session_memory import LoadedSessions
 from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.hub.session_requests import check_answerer, submit
 from quarterdeck.hub.shell import carry_out, handle
@@ -81,7 +81,7 @@ from quarterdeck.protocol.runner_frames import Program, RunReport
 from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy, UsageReport
 from quarterdeck.protocol.views import AskView, Deltas, MachineView, Piece
 from quarterdeck.runtime.tasks import background_tasks
@@ -171,13 +171,13 @@ class Hub:
         timeouts: Timeouts | None = None,
         now: Callable[[], float] = time.time,
         policies: Policies | None = None,
-        elsewhere: TranscriptInUse | None = None,
+        transcripts_in_use: TranscriptInUse | None = None,
         check_program: Callable[[str], Dialler | None] = lambda _: None,
         fleet: Fleet | None = None,
     ) -> None:
         """`run_env` gives variables for the CLI of a run, by its id. `fleet`: with other hubs."""
         self.fleet = fleet
-        self._elsewhere = elsewhere
+        self._transcripts_in_use = transcripts_in_use
         self.runners = Runners(self._owner, check_runner)
         self._secret = cli_secret or os.urandom(32)
         tokens = cli_tokens or CliTokens(self._secret)
@@ -198,8 +198,8 @@ class Hub:
             fleet.disown = self._disown
             self.runners.claim = self._claim
             self.runners.is_journalled = self._is_journalled
-            self.runners.requests.elsewhere = fleet.run_elsewhere
-            self.inbound.elsewhere = lambda uuid: session_with(journal, uuid, fleet.holds)
+            self.runners.requests.remote = fleet.run_remote
+            self.inbound.remote = lambda uuid: session_with(journal, uuid, fleet.holds)
         self._sessions = LoadedSessions()
         sessions = (
             self._find,
@@ -388,7 +388,7 @@ class Hub:
 
         try:
             return await fleet.route(find, here, command)
-        except PeerAway:
+        except PeerOffline:
             if not await self._take_from_dead_hub(command):
                 raise
             return await fleet.route(find, here, command)
@@ -481,7 +481,7 @@ class Hub:
         """The token of a run, for another hub that has checked it; `agent_of` checks the run."""
         return agent_token(self._secret, session, run)
 
-    async def agent_elsewhere(self, token: str) -> AgentElsewhere | None:
+    async def remote_agent(self, token: str) -> RemoteAgent | None:
         """The other hub that has the session whose agent has this token; None for a wrong one."""
         found = read_agent_token(self._secret, token)
         if self.fleet is None or found is None:
@@ -492,7 +492,7 @@ class Hub:
         owner = await self.fleet.owner(view, None)
         if owner is None:
             return None
-        return AgentElsewhere(owner=owner, session=found.session, run=found.run)
+        return RemoteAgent(owner=owner, session=found.session, run=found.run)
 
     async def spawn(
         self, command: cmd.CreateSession, lineage: tuple[str, ...] = (), person: str = ""
@@ -764,7 +764,7 @@ class Hub:
         if self.fleet is None:
             return here
         names = {each.name for each in here if each.connected}
-        far = [each for each in await self.fleet.machines_elsewhere() if each.name not in names]
+        far = [each for each in await self.fleet.remote_machines() if each.name not in names]
         known = names | {each.name for each in far}
         return [each for each in here if each.connected or each.name not in known] + far
 
@@ -826,8 +826,8 @@ class Hub:
 
     async def _check_owner(self, session: Session) -> None:
         if not session.running and session.view.cli_session is not None:
-            if self._elsewhere is not None:
-                await self._elsewhere.check(session.view)
+            if self._transcripts_in_use is not None:
+                await self._transcripts_in_use.check(session.view)
             self._check_free(session.view.cli_session, session.id)
 
     def _check_free(self, cli_session: str, for_session: str) -> None:

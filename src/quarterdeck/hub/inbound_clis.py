@@ -133,7 +133,7 @@ class _Port:
             pass  # the reader hears of it too
 
 
-class _Away(Value):
+class _DismissedCli(Value):
     """A CLI that was sent away, and may come back until then all the same."""
 
     session: str
@@ -164,9 +164,9 @@ class InboundClis:
         """When the last sessions were begun at `/`."""
         self._held = 0
         """Connections at `/` for which a session will begin if they stay."""
-        self._sent_away: list[_Away] = []
+        self._sent_away: list[_DismissedCli] = []
         self._endpoint = CliEndpoint(self._door)
-        self.elsewhere: Callable[[str], Awaitable[str | None]] | None = None
+        self.remote: Callable[[str], Awaitable[str | None]] | None = None
         """With several hubs: the session of another hub whose CLI said this message at `/`."""
         self._tasks: TaskGroup | None = None
 
@@ -264,8 +264,8 @@ class InboundClis:
             if not self._bears(scope, "/"):
                 return scope
             found = self._back(scope)
-            if found is None and back and self.elsewhere is not None:
-                found = await self.elsewhere(header(scope, b"x-last-request-id") or "")
+            if found is None and back and self.remote is not None:
+                found = await self.remote(header(scope, b"x-last-request-id") or "")
             if found is None and back and self._away():
                 return scope
             if found is None and not self._may_begin():
@@ -340,7 +340,7 @@ class InboundClis:
         wanted = self.tokens.root_token(session)
         return session if is_token(token, wanted) else None
 
-    def _away(self) -> list[_Away]:
+    def _away(self) -> list[_DismissedCli]:
         """Those that were sent away and may come back; at `/` nobody can tell which one it is."""
         now = time.monotonic()
         self._sent_away = [away for away in self._sent_away if away.until > now]
@@ -400,7 +400,9 @@ class InboundClis:
         finally:
             if port.stopped:
                 until = time.monotonic() + SENT_AWAY_SECONDS
-                self._sent_away.append(_Away(session=port.session, last=port.last, until=until))
+                self._sent_away.append(
+                    _DismissedCli(session=port.session, last=port.last, until=until)
+                )
             if self._ports.get(port.session) is port:
                 del self._ports[port.session]
 

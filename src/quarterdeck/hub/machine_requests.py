@@ -44,7 +44,7 @@ class MachineRequests:
         """`hello` gives what a machine said of itself, if it is connected."""
         self._send = send
         self._hello = hello
-        self.elsewhere: OtherHubs | None = None
+        self.remote: OtherHubs | None = None
         """With several hubs: has a machine of another hub do it; None if no other has it."""
         self._open: dict[str, tuple[str, asyncio.Future[tuple[bool, bytes]]]] = {}
 
@@ -69,8 +69,8 @@ class MachineRequests:
         hello = self._hello(machine)
         if hello is None:
             found = None
-            if self.elsewhere is not None and not here:
-                found = await self.elsewhere(machine, request)
+            if self.remote is not None and not here:
+                found = await self.remote(machine, request)
             if found is None:
                 raise LinkRefused(f"the machine {machine!r} is not connected")
             return found

@@ -38,7 +38,7 @@ from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runtime.off_loop import off_loop
 from quarterdeck.transcripts.layout import config_dir_of
-from quarterdeck.transcripts.mirrored import MirroredLines
+from quarterdeck.transcripts.mirror import MirroredLines
 from quarterdeck.wire import codec
 from quarterdeck.wire.internal import TranscriptMirror
 

@@ -37,7 +37,7 @@ from quarterdeck.protocol.events import Event, RunEnded, RunStarting, Sent
 from quarterdeck.protocol.machines import INBOUND, UNMANAGED
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.wire.base import Message
 
 log = logging.getLogger(__name__)

@@ -185,7 +185,7 @@ class ProcessEvents:
             read = on.TranscriptRead(run=run, cli_session=cli_session, lines=tuple(lines))
             await carry_out(session, read)
             if last:
-                await self._end(on.Ended(run=run, end=unheard.end, recalled=True))
+                await self._end(on.Ended(run=run, end=unheard.end, transcript_read=True))
 
     async def _end(self, ended: on.Ended) -> None:
         try:

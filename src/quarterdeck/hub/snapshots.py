@@ -32,7 +32,7 @@ from quarterdeck.hub.switches import Switches
 from quarterdeck.hub.turns import Turns
 from quarterdeck.protocol.events import SandboxStarted
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored, stored_size
+from quarterdeck.protocol.stored_events import Stored, stored_size
 from quarterdeck.wire.exchange import RecentIds
 from quarterdeck.wire.peer import PeerState
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quarterdeck.journal.sqlite import SqliteJournal
     from quarterdeck.journal.views import fold, fold_all
     from quarterdeck.protocol.session_view import PromptStage, SessionView
-    from quarterdeck.protocol.stored import RawEvents, Stored
+    from quarterdeck.protocol.stored_events import RawEvents, Stored
     from quarterdeck.protocol.views import AskView, PromptView
 
 __all__ = [
@@ -55,7 +55,7 @@ __getattr__ = load_later(
         "engines": ("open_journal",),
         "memory": ("MemoryJournal",),
         "sqlite": ("SqliteJournal",),
-        "stored": ("RawEvents", "Stored"),
+        "event_codec": ("RawEvents", "Stored"),
         "views": ("AskView", "PromptStage", "PromptView", "SessionView", "fold", "fold_all"),
     },
 )

@@ -23,7 +23,7 @@ from msgspec import Struct
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal.tail import Tail
 from quarterdeck.protocol.events import SessionDeleted
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quarterdeck.journal.stored import PAGE_BYTES
+from quarterdeck.journal.event_codec import PAGE_BYTES
 from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.events import (
     AskAnswered,
@@ -19,7 +19,7 @@ from quarterdeck.protocol.events import (
     SandboxConnection,
     SandboxStarted,
 )
-from quarterdeck.protocol.stored import Stored, stored_size
+from quarterdeck.protocol.stored_events import Stored, stored_size
 
 SEARCHED = 2000
 """Entries that are read for one page."""

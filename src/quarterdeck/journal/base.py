@@ -24,7 +24,7 @@ from quarterdeck.journal.ownership import HubPlace, Lease, Owner, SharedChanges,
 from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.events import Event
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import RawEvents, Stored
+from quarterdeck.protocol.stored_events import RawEvents, Stored
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.protocol.views import AskView
 

@@ -29,7 +29,7 @@ from quarterdeck.protocol.events import (
     SandboxStarted,
     SessionDeleted,
 )
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 MOST_FLAWS = 20
 """The most flaws that are listed. A change in the middle is one flaw."""

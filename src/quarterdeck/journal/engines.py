@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from quarterdeck.journal.threaded import ThreadedJournal
+from quarterdeck.journal.journal_threads import ThreadedJournal
 
 SCHEMES = ("postgresql://", "postgres://")
 

@@ -13,9 +13,9 @@ from typing import Self, TypeVar
 
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.journal.base import Follower
-from quarterdeck.journal.stored import check_session
+from quarterdeck.journal.event_codec import check_session
 from quarterdeck.journal.tail import Tail
-from quarterdeck.protocol.stored import RawEvents, Stored
+from quarterdeck.protocol.stored_events import RawEvents, Stored
 
 BATCH_EVENTS = 500
 """The most events of a batch: enough to fill a frame."""

@@ -20,11 +20,7 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.journal.audit_pages import SEARCHED, page_of_kind
 from quarterdeck.journal.base import ASKS_SEARCHED, PAGE_EVENTS, AskRecord, Follower, Snapshot
 from quarterdeck.journal.chain import Link, digest_of, genesis, is_audited, is_chained, seal_of
-from quarterdeck.journal.follow import follow
-from quarterdeck.journal.memory_records import MemoryRecords
-from quarterdeck.journal.ownership import Conditions, Lease, conditions_of
-from quarterdeck.journal.shared_records import SharingJournal, SharingRecords
-from quarterdeck.journal.stored import (
+from quarterdeck.journal.event_codec import (
     Encoded,
     check_page,
     check_session,
@@ -33,6 +29,10 @@ from quarterdeck.journal.stored import (
     place_events,
     raw_events,
 )
+from quarterdeck.journal.follow import follow
+from quarterdeck.journal.memory_records import MemoryRecords
+from quarterdeck.journal.ownership import Conditions, Lease, conditions_of
+from quarterdeck.journal.shared_records import SharingJournal, SharingRecords
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage_sums import UsageSums
 from quarterdeck.journal.views import fold
@@ -40,7 +40,7 @@ from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.events import AskAnswered, Event, PromptQueued, SessionDeleted
 from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import RawEvents, Stored, stored_size
+from quarterdeck.protocol.stored_events import RawEvents, Stored, stored_size
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.protocol.views import AskView
 

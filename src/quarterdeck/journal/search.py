@@ -19,7 +19,7 @@ from quarterdeck.protocol.search import (
     Snippet,
     TextKind,
 )
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 MOST_WORDS = 32
 """Longer queries are refused."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from quarterdeck.domain.errors import Conflict, JournalError, UsageError
+from quarterdeck.journal.event_codec import check_session
 from quarterdeck.journal.ownership import (
     HubPlace,
     Lease,
@@ -19,7 +20,6 @@ from quarterdeck.journal.ownership import (
     SharedValue,
     check_name,
 )
-from quarterdeck.journal.stored import check_session
 from quarterdeck.protocol.machines import LOCAL
 
 _Answer = TypeVar("_Answer")

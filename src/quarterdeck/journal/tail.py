@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from quarterdeck.protocol.stored import Stored, stored_size
+from quarterdeck.protocol.stored_events import Stored, stored_size
 
 MOST_EVENTS = 10_000
 MOST_BYTES = 16 * 1024 * 1024

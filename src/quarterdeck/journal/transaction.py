@@ -14,14 +14,14 @@ from msgspec import Struct, field
 
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.journal.chain import digest_of, is_audited, is_chained, seal_of
+from quarterdeck.journal.event_codec import Encoded, place_events
 from quarterdeck.journal.ownership import Conditions
 from quarterdeck.journal.shared_records import SharingRecords
-from quarterdeck.journal.stored import Encoded, place_events
 from quarterdeck.journal.usage import Share, limit_state, shares
 from quarterdeck.journal.views import fold, significant
 from quarterdeck.protocol.events import PromptQueued
 from quarterdeck.protocol.session_view import SessionView, only_counts
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import LimitState
 
 

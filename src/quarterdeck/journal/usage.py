@@ -18,7 +18,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.journal.accounts import Portion, main_model, portions
 from quarterdeck.protocol.events import Metered, RateLimited, TurnEnded
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import LimitState as LimitState
 from quarterdeck.protocol.usage import UsageBy as UsageBy
 from quarterdeck.protocol.usage import UsageReport as UsageReport

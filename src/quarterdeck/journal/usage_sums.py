@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quarterdeck.journal.usage import Share, add, day_of, limit_state, shares, slots
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow, Used
 
 

@@ -56,7 +56,7 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.session_view import PromptStage, SessionView
 from quarterdeck.protocol.sessions import SessionState, is_agent
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.views import AskView as AskView
 from quarterdeck.protocol.views import LastTurn
 from quarterdeck.protocol.views import PromptView as PromptView

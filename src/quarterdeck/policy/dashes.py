@@ -12,7 +12,7 @@ from quarterdeck.policy.shell import EffectKind, Part, Script
 from quarterdeck.policy.trees import LookBelow
 
 
-def judge_dashes(script: Script, cwd: str | None, below: LookBelow | None) -> Script:
+def resolve_dashes(script: Script, cwd: str | None, below: LookBelow | None) -> Script:
     """The script without such effects where no name begins with a dash. Others do not just look."""
     if not [each for part in script.parts for each in part.effects if each.by_name]:
         return script

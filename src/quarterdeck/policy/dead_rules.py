@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from quarterdeck.policy.beaten import Beaten, Stops
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.examples import CONTEXT
 from quarterdeck.policy.facts import Facts
@@ -19,6 +18,7 @@ from quarterdeck.policy.needs import needs_of
 from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.patterns import Pattern
 from quarterdeck.policy.policy import Policy
+from quarterdeck.policy.precedence import Defeat, Stops
 from quarterdeck.policy.rules import AskSettings, CallConditions, Rule, Verb
 from quarterdeck.policy.specifiers import EDITING, READING, Behavior
 from quarterdeck.policy.specifiers import Rule as Specifier
@@ -133,7 +133,7 @@ class _Warnings:
         if over is not None and under is not None and over >= under:
             yield "cost_under", 0, "no cost is over cost_over and under this: it never applies"
         for beaten in self._stops.rule(rule):
-            yield beaten.subject.key, beaten.subject.place, _beaten_text(beaten)
+            yield beaten.subject.key, beaten.subject.place, _defeat_text(beaten)
 
     # --- the rest of the file ------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class _Warnings:
 
     def _defeat_warnings(self, placed: ClaudeRule, key: str, place: int) -> Iterator[Flaw]:
         if (beaten := self._stops.claude(placed)) is not None:
-            yield self._flaw(f"{placed.rule.text}: {_beaten_text(beaten)}", "claude", key, place)
+            yield self._flaw(f"{placed.rule.text}: {_defeat_text(beaten)}", "claude", key, place)
 
     def _people(self, section: str, number: int | None) -> Iterator[Flaw]:
         """Lists of people in which nobody may answer."""
@@ -286,7 +286,7 @@ def _may_be(pattern: str, tools: frozenset[str]) -> bool:
     return any(fnmatchcase(name, pattern) for name in tools)
 
 
-def _beaten_text(beaten: Beaten) -> str:
+def _defeat_text(beaten: Defeat) -> str:
     does = "denies" if beaten.verdict == "deny" else "asks about"
     return f"this is never allowed: {beaten.by} {does} it, and the stricter rule wins"
 

@@ -16,7 +16,7 @@ from quarterdeck.policy.paths import catches, covers, is_protected, names_protec
 from quarterdeck.policy.shell import Part, git_without_options
 from quarterdeck.policy.shell.aliases import other_names
 from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPattern, Rule
-from quarterdeck.policy.written import WRITTEN
+from quarterdeck.policy.written_files import WRITTEN
 
 MOST_WORDS = 32
 """The number of words of a command that are compared with a pattern that it may match."""

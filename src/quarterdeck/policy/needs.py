@@ -17,9 +17,9 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.cached import cached
+from quarterdeck.policy.cached_property import cached
 from quarterdeck.policy.cli_files import OWN_TOOLS, is_own_file
-from quarterdeck.policy.dashes import judge_dashes
+from quarterdeck.policy.dashes import resolve_dashes
 from quarterdeck.policy.folders import Folders
 from quarterdeck.policy.hosts import host_in, host_of
 from quarterdeck.policy.moves import Moved, moved_by, other_names
@@ -41,7 +41,7 @@ from quarterdeck.policy.shell import (
 )
 from quarterdeck.policy.shell.working_dir import LONGEST
 from quarterdeck.policy.trees import LookBelow
-from quarterdeck.policy.written import WRITTEN, mark_written, written_by
+from quarterdeck.policy.written_files import WRITTEN, mark_written, written_by
 
 MOST_NEEDS = 120
 """The number of parts and files of one command that are checked. Every rule is compared with each
@@ -362,7 +362,7 @@ def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
 
 def _shell(tool: str, command: str, context: Context) -> Request:
     script = mark_written(read(command, cwd=context.cwd), context.written, context.resolve)
-    script = judge_dashes(script, context.cwd, context.below)
+    script = resolve_dashes(script, context.cwd, context.below)
     needs: list[Need] = []
     for part in script.parts:
         needs.extend(islice(_of_part(part, context), MOST_NEEDS + 1 - len(needs)))

@@ -11,7 +11,7 @@ import re
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.folders import Base, Folders, folder_of, relative_to
 from quarterdeck.policy.overlap import names_overlap, overlap
-from quarterdeck.policy.protected import (
+from quarterdeck.policy.protected_files import (
     holds_protected_file,
     may_name_protected_file,
     names_protected_file,

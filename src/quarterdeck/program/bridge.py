@@ -124,7 +124,7 @@ class Bridge:
                     self._write_program,
                     self._watch_program,
                     self._watch_signals,
-                    self._end_when_told,
+                    self._end_on_request,
                 ):
                     tasks.start_soon(task)
                 closed = await self._read_cli(link, hub)
@@ -231,7 +231,7 @@ class Bridge:
                 self._signal = number
                 self.stop(True)
 
-    async def _end_when_told(self) -> None:
+    async def _end_on_request(self) -> None:
         assert self._link is not None
         await self._stopping.wait()
         if self._force:

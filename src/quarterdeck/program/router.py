@@ -212,9 +212,9 @@ class Router:
                     self._of_program.discard(said.request_id)  # it may get no answer any more
                     routed.cli.append(line)
             case kind:
-                self._program_tells(kind, said, line, routed)
+                self._handle_program_line(kind, said, line, routed)
 
-    def _program_tells(self, kind: str, said: Envelope, line: bytes, routed: Routed) -> None:
+    def _handle_program_line(self, kind: str, said: Envelope, line: bytes, routed: Routed) -> None:
         if acts.is_environment(kind):
             try:
                 acts.check_variables(line)

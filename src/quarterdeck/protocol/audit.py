@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 
 class AuditKind(StrEnum):

@@ -32,7 +32,7 @@ from quarterdeck.transcripts.layout import (
     projects_dir,
 )
 from quarterdeck.transcripts.lines import lines_of
-from quarterdeck.transcripts.mirrored import OWN, is_file_name, is_metadata, uuids_in
+from quarterdeck.transcripts.mirror import OWN, is_file_name, is_metadata, uuids_in
 
 MOST_UPLOADS = 8
 """Transcripts that are being sent at the same time; the oldest is given up for another one."""

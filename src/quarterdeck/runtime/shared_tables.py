@@ -49,14 +49,14 @@ class Mirror(Protocol):
     def publish(self, connection: sqlite3.Connection) -> None:
         """Tell all hubs what this transaction has changed, before it is committed.
 
-        Raises `ChangedElsewhere`: another hub was faster, and nothing is to be committed.
+        Raises `RowConflict`: another hub was faster, and nothing is to be committed.
         """
 
     def confirm(self) -> None:
         """Raises `StaleLease` if the work under whose lease rows are written is another hub's."""
 
 
-class ChangedElsewhere(Exception):
+class RowConflict(Exception):
     """Another hub has changed the same rows meanwhile: do it again, on top of what it did."""
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.runtime.shared_tables import ChangedElsewhere, Mirror
+from quarterdeck.runtime.shared_tables import Mirror, RowConflict
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ def again(
         for _ in range(TRIES):
             try:
                 return change(self, *args, **kwargs)
-            except ChangedElsewhere:
+            except RowConflict:
                 continue
         raise Conflict("changed_meanwhile", "other hubs change the same all the time: try again")
 

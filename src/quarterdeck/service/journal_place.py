@@ -12,7 +12,7 @@ from anyio import to_thread
 from quarterdeck.config.settings import JournalSettings
 from quarterdeck.domain.errors import ConfigError
 from quarterdeck.journal.engines import open_journal
-from quarterdeck.journal.threaded import ThreadedJournal
+from quarterdeck.journal.journal_threads import ThreadedJournal
 from quarterdeck.service.local_hub import JOURNAL
 
 LONGEST_PASSWORD = 1024

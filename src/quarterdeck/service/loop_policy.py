@@ -279,7 +279,7 @@ class PolicyTurn:
             await self._note(question, "allow", self._who[0], ())
             return replace(answer, input=given)
         try:
-            verdict = await self._judge_edit(question, given)
+            verdict = await self._decide_edit(question, given)
         except (Forbidden, UsageError) as error:
             await self._note(question, "deny", "policy", (str(error),))
             return Deny(str(error))
@@ -288,7 +288,7 @@ class PolicyTurn:
         await self._note(question, "allow", self._who[0], reasons, given=given)
         return replace(answer, input=given)
 
-    async def _judge_edit(self, question: _Question, given: Raw) -> Verdict:
+    async def _decide_edit(self, question: _Question, given: Raw) -> Verdict:
         """What the rules say about an edited call. Raises `Forbidden`, `UsageError`."""
         if len(bytes(given)) > MOST_BYTES or not is_object(given):
             raise UsageError(f"the edited input is not an object of at most {MOST_BYTES} bytes")

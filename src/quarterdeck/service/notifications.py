@@ -18,7 +18,7 @@ from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment
 from quarterdeck.fronts.push import Push
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.hub.api import HubApi
-from quarterdeck.journal.threaded import ThreadedJournal
+from quarterdeck.journal.journal_threads import ThreadedJournal
 from quarterdeck.runtime.duties import Duty, SharedPlace, alone
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.shared_tables import Mirror

@@ -271,7 +271,7 @@ async def _run(home: Path, options: ServeOptions, trust: Trust | None) -> AsyncI
             check_program=access.program_named,
             cli_secret=cli_secret(home),
             cli_tokens=CliTokens(cli_secret(home), home / CLI_TOKENS),
-            elsewhere=TranscriptInUse(),
+            transcripts_in_use=TranscriptInUse(),
             run_env=partial(run_variables, notify),
             policies=Policies(
                 home,

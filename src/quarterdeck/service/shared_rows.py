@@ -28,7 +28,7 @@ from quarterdeck.domain.errors import Conflict, JournalError
 from quarterdeck.journal.base import Journal, SharedChanges
 from quarterdeck.journal.leases import lease_for
 from quarterdeck.journal.shared_records import LARGEST_VALUE
-from quarterdeck.runtime.shared_tables import ChangedElsewhere, Incoming, Row, Tables
+from quarterdeck.runtime.shared_tables import Incoming, Row, RowConflict, Tables
 from quarterdeck.runtime.sqlite_files import transaction
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class SharedRows:
                 self._loop.call_soon_threadsafe(self.changed, new)
 
     def publish(self, connection: sqlite3.Connection) -> None:  # noqa: ARG002 - its own tables
-        """Store what this transaction has changed. Raises `ChangedElsewhere`, `JournalError`."""
+        """Store what this transaction has changed. Raises `RowConflict`, `JournalError`."""
         tables = self._need()
         rows = tables.changed_rows()
         if not rows:
@@ -117,7 +117,7 @@ class SharedRows:
                 )
             )
         except Conflict as error:
-            raise ChangedElsewhere from error
+            raise RowConflict from error
         tables.note_stored(rows, version)
 
     def confirm(self) -> None:
@@ -166,7 +166,7 @@ class SharedRows:
                     last = max((each.version for each in found.changes), default=0)
                     tables.see(self._journal.epoch, last)
                     self.publish(connection)
-            except ChangedElsewhere:
+            except RowConflict:
                 continue
             if kept and lost:
                 log.warning(

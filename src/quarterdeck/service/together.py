@@ -142,8 +142,8 @@ class Together:
     ) -> None:
         """These hold in memory what is in shared files."""
         (rows, store), (starts, scheduler) = people, schedules
-        rows.changed = store.changed_elsewhere
-        starts.changed = lambda _: scheduler.changed_elsewhere()
+        rows.changed = store.note_remote_change
+        starts.changed = lambda _: scheduler.note_remote_change()
         self._looks = [(rows, store.look), (starts, scheduler.look)]
         self.files.locks |= {
             "grants.json": policies.write_lock,
@@ -157,13 +157,13 @@ class Together:
             policies.note_change(name)
             subscriptions.note_change(name)
             if name == "schedules.json":
-                loop.call_soon_threadsafe(scheduler.changed_elsewhere)
+                loop.call_soon_threadsafe(scheduler.note_remote_change)
 
         self.files.taken = note_change
 
     def forward(self, hub: Hub) -> Forward:
         """What passes on the requests of agents whose session another hub has."""
-        return Forward(self._client, hub.agent_elsewhere)
+        return Forward(self._client, hub.remote_agent)
 
     def endpoint(self, hub: Hub, agents: ASGIApp) -> PeerEndpoint:
         """What other hubs call. `agents` answers agents."""

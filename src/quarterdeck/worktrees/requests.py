@@ -44,7 +44,7 @@ from quarterdeck.protocol.machine_requests import (
     ToolOutput,
     read_machine_request,
 )
-from quarterdeck.worktrees.brought import open_place
+from quarterdeck.worktrees.arrivals import open_place
 from quarterdeck.worktrees.changes import see_changes
 from quarterdeck.worktrees.commits import commit, stage
 from quarterdeck.worktrees.entries import find_in_files, see_entries

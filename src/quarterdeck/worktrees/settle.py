@@ -284,7 +284,7 @@ class _Settlement:
         commits = [commit for commit in (self._tip,) if commit]
         if self._tree is not None:
             commits = [await self._snapshot(self._tree), *commits]
-        known = await self._kept_elsewhere()
+        known = await self._kept_by_others()
         unique: list[str] = []
         for commit in commits:
             if not await self._is_in(commit, [*known, *unique]):
@@ -322,7 +322,7 @@ class _Settlement:
         )  # fmt: skip
         return commit.text
 
-    async def _kept_elsewhere(self) -> list[str]:
+    async def _kept_by_others(self) -> list[str]:
         """The tips of all other branches, of tags, of remotes, and of saved work."""
         listed = await self._git(
             self._directory, "for-each-ref", "--format=%(refname) %(objectname)"

@@ -13,7 +13,7 @@ from quarterdeck.journal.base import Journal
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.protocol.events import Said
-from quarterdeck.protocol.stored import Stored, may_hold_secrets
+from quarterdeck.protocol.stored_events import Stored, may_hold_secrets
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from quarterdeck.fronts.http.reader import Reader
-from quarterdeck.protocol.stored import RawEvents, Stored
+from quarterdeck.protocol.stored_events import RawEvents, Stored
 from support.bounds import SECONDS
 from support.front import Front
 from support.small_deck import SmallDeck

@@ -23,7 +23,7 @@ from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import ArchiveSession, StopSession
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.bounds import SECONDS
 from support.clis import PROJECT
 from support.small_deck import SmallDeck

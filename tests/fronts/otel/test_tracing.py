@@ -35,7 +35,7 @@ from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, Start, frame, read_hub_frame
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.bounds import SECONDS
 from support.pages import page
 from support.small_deck import SmallDeck

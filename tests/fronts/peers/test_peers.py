@@ -42,14 +42,6 @@ from quarterdeck.fronts.peers import (
     Sealer,
     shared_secret,
 )
-from quarterdeck.fronts.peers.carried import (
-    Again,
-    CarriedError,
-    SealedCommand,
-    SealedRequest,
-    to_carried,
-    to_error,
-)
 from quarterdeck.fronts.peers.endpoint import (
     COMMANDS,
     FORWARDED,
@@ -62,13 +54,21 @@ from quarterdeck.fronts.peers.endpoint import (
     Send,
 )
 from quarterdeck.fronts.peers.forward import MOST_BYTES
+from quarterdeck.fronts.peers.messages import (
+    Again,
+    CarriedError,
+    SealedCommand,
+    SealedRequest,
+    to_carried,
+    to_error,
+)
 from quarterdeck.fronts.peers.rights import OF_REQUESTS, right_for_request
 from quarterdeck.fronts.peers.seal import HEADER, WrongHub
 from quarterdeck.fronts.peers.seal import SECONDS as SEAL_SECONDS
 from quarterdeck.fronts.relay.commands import FrontendCommands
 from quarterdeck.fronts.relay.inbound import RequestLine
 from quarterdeck.hub.agent_tokens import agent_token
-from quarterdeck.hub.fleet import Asker, Fleet, PeerAway, own_work
+from quarterdeck.hub.fleet import Asker, Fleet, PeerOffline, own_work
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.base import HubPlace, Owner
 from quarterdeck.journal.memory import MemoryJournal
@@ -124,7 +124,7 @@ class Served:
         headers = dict(scope["headers"])
         token = headers[b"authorization"].decode().removeprefix("Bearer ")
         known = self.hub.agent_of(token) is not None
-        forward = Forward(self.client, self.hub.agent_elsewhere)
+        forward = Forward(self.client, self.hub.remote_agent)
         if not known and await forward(token, scope, receive, send):
             return
         body = (await receive())["body"] if known else b"who?"
@@ -273,7 +273,7 @@ async def test_what_does_not_arrive_is_told_apart_from_what_may_have_been_done(
             Owner(hub="a", fence=1, url="http://127.0.0.1:1"),
             Owner(hub="gone", fence=1, url=a.url),
         ):
-            with pytest.raises(PeerAway):
+            with pytest.raises(PeerOffline):
                 await b.client.submit(owner, rename, OWNER)
         here = Owner(hub="a", fence=1, url=a.url)
         with pytest.raises(Forbidden):
@@ -288,7 +288,7 @@ async def test_what_does_not_arrive_is_told_apart_from_what_may_have_been_done(
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(silent.serve, hang_up)
                 lost = Owner(hub="a", fence=1, url=f"http://127.0.0.1:{port}")
-                with pytest.raises(PeerAway):
+                with pytest.raises(PeerOffline):
                     await b.client.submit(lost, rename, OWNER)
                 with pytest.raises(Conflict) as unknown:
                     await b.client.submit(lost, Interrupt(session="s", by="ada"), OWNER)
@@ -358,7 +358,7 @@ async def test_an_answer_that_was_changed_on_the_way_counts_for_nothing(tmp_path
         for change in (forge, refuse, repeat):
             async with changing(change, a.url) as url:
                 between = Owner(hub="a", fence=1, url=url)
-                with pytest.raises(PeerAway):  # what can be repeated is
+                with pytest.raises(PeerOffline):  # what can be repeated is
                     await b.client.submit(between, rename, OWNER)
                 with pytest.raises(Conflict) as unknown:  # it may have been done
                     await b.client.submit(between, other, OWNER)

@@ -14,7 +14,7 @@ from quarterdeck.journal.views import fold_all
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support.examples import examples
 
 SESSION = "one"

@@ -40,7 +40,7 @@ from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.views import AskView
 from quarterdeck.wire import commands as wire
 from quarterdeck.wire.base import Message
@@ -441,7 +441,7 @@ def test_an_end_that_may_hide_messages_has_the_transcript_read_first() -> None:
     (wanted,) = done.effects
     assert isinstance(wanted, ReadTranscript)
     assert "a1" in wanted.wanted.known
-    events, done = machine.decide(replace(input_, recalled=True), facts)
+    events, done = machine.decide(replace(input_, transcript_read=True), facts)
     assert kinds(events)[-1] == "RunEnded"
     assert Acknowledge(number=9) in done.effects
     assert done.then == (on.AfterEnd(),)

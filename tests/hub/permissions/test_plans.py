@@ -14,7 +14,7 @@ from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import AnswerAsk, CreateSession, PlanAnswer
 from quarterdeck.protocol.events import Event, StartAfresh
 from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import TestMachines, TestRun, hub_with

@@ -20,7 +20,7 @@ from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.permission_text import in_words
 from quarterdeck.cli.terminal.session_text import session_name
 from quarterdeck.cli.terminal.text import age, call_text, marked_lines
-from quarterdeck.client.blocking import BlockingClient
+from quarterdeck.client.blocking_client import BlockingClient
 from quarterdeck.client.calls import HubRefused
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.marks import mark_invisible

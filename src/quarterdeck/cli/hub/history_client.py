@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from quarterdeck.cli.hub.target import Target, connect
-from quarterdeck.client.blocking import BlockingClient
+from quarterdeck.client.blocking_client import BlockingClient
 from quarterdeck.client.calls import at, get, send
 from quarterdeck.fronts.http.history_shapes import RetentionReport
 from quarterdeck.history.imports import ImportReport

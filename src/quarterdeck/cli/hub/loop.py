@@ -11,7 +11,7 @@ from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import plain
 from quarterdeck.client import calls
-from quarterdeck.client.blocking import BlockingClient
+from quarterdeck.client.blocking_client import BlockingClient
 from quarterdeck.domain.errors import Conflict, LinkRefused, NotFound
 from quarterdeck.domain.ids import is_id, new_id
 from quarterdeck.loop.report import LoopReport, as_markdown, pull_request_text, report_of

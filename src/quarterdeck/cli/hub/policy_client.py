@@ -8,7 +8,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from quarterdeck.cli.hub.target import Target, connect
-from quarterdeck.client.blocking import BlockingClient
+from quarterdeck.client.blocking_client import BlockingClient
 from quarterdeck.client.calls import get, send
 from quarterdeck.fronts.http.policy_shapes import PolicyGrants, SuggestionList
 from quarterdeck.hub.permissions.service import PolicyView

@@ -12,7 +12,7 @@ from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.spec import check_folder, read_prompt
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal.output import print_json, print_line
-from quarterdeck.client.blocking import BlockingClient
+from quarterdeck.client.blocking_client import BlockingClient
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.protocol.commands import (

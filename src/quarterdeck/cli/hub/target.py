@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
-from quarterdeck.client.blocking import BlockingClient
+from quarterdeck.client.blocking_client import BlockingClient
 from quarterdeck.client.calls import HubAddress
 from quarterdeck.domain.errors import LinkRefused, NotFound, UsageError
 from quarterdeck.domain.ids import is_id

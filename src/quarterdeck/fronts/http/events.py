@@ -14,8 +14,8 @@ import msgspec
 from quarterdeck.fronts.http.compression import Packer
 from quarterdeck.fronts.http.masks import masked_json
 from quarterdeck.fronts.http.pictures import raw_events_with_paths, with_paths
-from quarterdeck.protocol import stored as stored_events
-from quarterdeck.protocol.stored import RawEvents, Stored, stored_size
+from quarterdeck.protocol import stored_events
+from quarterdeck.protocol.stored_events import RawEvents, Stored, stored_size
 from quarterdeck.runtime.off_loop import large_turn, off_loop
 
 FRAME_BYTES = 256 * 1024

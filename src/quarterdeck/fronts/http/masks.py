@@ -15,7 +15,7 @@ from msgspec import Raw
 from quarterdeck.domain.secrets import mask_tokens_in
 from quarterdeck.protocol.events import Said, Sent, SessionCreated, SpecChanged
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import MIRROR, Stored, is_mirror, may_hold_secrets
+from quarterdeck.protocol.stored_events import MIRROR, Stored, is_mirror, may_hold_secrets
 
 MASK = "…"
 _SECRET_MEMBERS = frozenset({"env", "headers", "variables"})

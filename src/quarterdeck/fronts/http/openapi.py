@@ -15,7 +15,7 @@ from litestar.openapi.spec import Schema
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.routes import HTTPRoute
 
-from quarterdeck.fronts.http.openapi_words import EXAMPLES, TAGS, id_of, summary_of, tag_of
+from quarterdeck.fronts.http.openapi_texts import EXAMPLES, TAGS, id_of, summary_of, tag_of
 from quarterdeck.fronts.http.problems import MEDIA_TYPE
 from quarterdeck.fronts.http.schema import Json, reference, schemas_of, union_of
 from quarterdeck.protocol.commands import AnyCommand

@@ -93,7 +93,7 @@ class PeopleStore:
         for listener in self._listeners:
             listener(person, version)
 
-    def changed_elsewhere(self, rows: Sequence[Row]) -> None:
+    def note_remote_change(self, rows: Sequence[Row]) -> None:
         """Tell the listeners what people have changed at other hubs."""
         versions: dict[str, int] = {}
         for row in rows:

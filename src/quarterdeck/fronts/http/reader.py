@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from quarterdeck.fronts.http.events import Events
 from quarterdeck.hub.api import Follower, HubApi
-from quarterdeck.protocol.stored import RawEvents, Stored
+from quarterdeck.protocol.stored_events import RawEvents, Stored
 
 
 class Reader:

@@ -16,7 +16,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.events import envelope
 from quarterdeck.fronts.http.routes.handlers import Asking
 from quarterdeck.hub.api import HubApi
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.runtime.off_loop import large_turn
 
 BEAT_SECONDS = 15.0

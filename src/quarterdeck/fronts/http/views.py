@@ -18,7 +18,7 @@ from quarterdeck.fronts.http.events import FRAME_BYTES, Events
 from quarterdeck.fronts.http.shapes import session_shape
 from quarterdeck.hub.api import HubApi
 from quarterdeck.protocol.session_view import only_counts
-from quarterdeck.protocol.stored import RawEvents
+from quarterdeck.protocol.stored_events import RawEvents
 
 
 class EncodedView(Value):

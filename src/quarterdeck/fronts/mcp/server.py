@@ -28,10 +28,10 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict, Forbidden, NotFound, QuarterdeckError, UsageError
 from quarterdeck.fronts.mcp import tools
-from quarterdeck.fronts.mcp.announced import cli_allows, look
 from quarterdeck.fronts.mcp.people import TOOLS as PEOPLE_TOOLS
 from quarterdeck.fronts.mcp.people import PeopleTools, Visitor, tools_for
 from quarterdeck.fronts.mcp.policy import RecentEntries, RefusedCalls, check_person, entry
+from quarterdeck.fronts.mcp.seen_calls import cli_allows, look
 from quarterdeck.fronts.mcp.tools import AgentHub, AgentTools, Arguments
 from quarterdeck.hub.api import Behavior, Rules, Verdict, own_work, rule_on_agent, rule_on_person
 from quarterdeck.protocol.events import Event

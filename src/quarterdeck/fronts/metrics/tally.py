@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.session_view import only_counts
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 MOST_NAMES = 50
 """The most models or limits that are counted separately; the rest is `other`."""

@@ -25,7 +25,7 @@ from quarterdeck.fronts.otel.settings import Telemetry
 from quarterdeck.fronts.otel.turns import Span, Turn, begins_turn, run_span
 from quarterdeck.hub.api import HubApi
 from quarterdeck.protocol.events import RunEnded, RunStarting, SessionDeleted, TurnEnded
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.runtime.duties import PLACE_SECONDS, Duty, SharedPlace, alone
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.tasks import background_tasks

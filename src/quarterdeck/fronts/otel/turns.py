@@ -24,7 +24,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock, Usage
 from quarterdeck.wire.messages import Assistant, User

@@ -14,7 +14,15 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.fronts.peers.carried import (
+from quarterdeck.fronts.peers.endpoint import (
+    AGENTS,
+    COMMANDS,
+    MACHINES,
+    MOST_BYTES,
+    REQUESTS,
+    WRONG_HUB,
+)
+from quarterdeck.fronts.peers.messages import (
     Again,
     AgentAnswer,
     AgentCall,
@@ -24,16 +32,8 @@ from quarterdeck.fronts.peers.carried import (
     SealedRequest,
     to_error,
 )
-from quarterdeck.fronts.peers.endpoint import (
-    AGENTS,
-    COMMANDS,
-    MACHINES,
-    MOST_BYTES,
-    REQUESTS,
-    WRONG_HUB,
-)
 from quarterdeck.fronts.peers.seal import HEADER, Sealer, is_same
-from quarterdeck.hub.api import Asker, HubPlace, Owner, PeerAway
+from quarterdeck.hub.api import Asker, HubPlace, Owner, PeerOffline
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.machine_requests import SECONDS as MACHINE_SECONDS
@@ -135,7 +135,7 @@ class PeerClient:
         import httpx2
 
         if not url:
-            raise PeerAway(f"hub {hub} told nobody where it is reached")
+            raise PeerOffline(f"hub {hub} told nobody where it is reached")
         method = "GET" if body is None else "POST"
         data = b"" if body is None else msgspec.json.encode(body)
         if len(data) > MOST_BYTES:
@@ -150,21 +150,21 @@ class PeerClient:
                 method, url.rstrip("/") + path, content=data, headers=headers, timeout=timeout
             )
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-            raise PeerAway(f"the hub at {url} cannot be reached: {error}") from error
+            raise PeerOffline(f"the hub at {url} cannot be reached: {error}") from error
         except (httpx2.TransportError, httpx2.InvalidURL) as error:
-            raise _lost(url, f"{type(error).__name__}: {error}", repeatable) from error
+            raise _lost_error(url, f"{type(error).__name__}: {error}", repeatable) from error
         status, content = answer.status_code, answer.content
         expected = self._sealer.seal_answer(seal, status, content)
         if not is_same(answer.headers.get(HEADER, ""), expected):
             reason = f"HTTP {status} without the seal of the hub: perhaps another program is there"
-            raise _lost(url, reason, repeatable)
+            raise _lost_error(url, reason, repeatable)
         return _read(url, status, content, gives)
 
 
-def _lost(url: str, reason: str, repeatable: bool) -> Conflict:
+def _lost_error(url: str, reason: str, repeatable: bool) -> Conflict:
     """The error of a request that may have been done, and has no answer that counts."""
     if repeatable:
-        return PeerAway(f"the hub at {url} gave no answer ({reason})")
+        return PeerOffline(f"the hub at {url} gave no answer ({reason})")
     text = (
         f"the hub at {url} gave no answer while it did this ({reason}): look at the session before"
         " you try again"
@@ -181,6 +181,6 @@ def _read(url: str, status: int, content: bytes, gives: type[_T]) -> _T:
         text = f"the hub at {url} answered with HTTP {status} and what is no answer: {error}"
         raise Conflict("other_hub_failed", text) from error
     if status in {403, WRONG_HUB}:  # it was refused before anything was done
-        raise PeerAway(f"the hub at {url} does not take this: {found.text}")
+        raise PeerOffline(f"the hub at {url} does not take this: {found.text}")
     failed = to_error(found)
-    raise PeerAway(found.text) if isinstance(failed, Again) else failed
+    raise PeerOffline(found.text) if isinstance(failed, Again) else failed

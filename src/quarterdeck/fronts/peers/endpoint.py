@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Forbidden, QuarterdeckError, UsageError
-from quarterdeck.fronts.peers.carried import (
+from quarterdeck.fronts.peers.messages import (
     AgentAnswer,
     AgentCall,
     CarriedError,
@@ -32,7 +32,7 @@ from quarterdeck.fronts.peers.carried import (
 )
 from quarterdeck.fronts.peers.rights import check_asker, right_for_request
 from quarterdeck.fronts.peers.seal import HEADER, NoSeal, Sealer, WrongHub, check_digest
-from quarterdeck.hub.api import Live, asking
+from quarterdeck.hub.api import Live, ask_as
 from quarterdeck.protocol.command_table import right_for
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.views import Deltas, MachineView
@@ -118,10 +118,10 @@ class PeerEndpoint:
             if (method, path) == ("GET", LIVE):
                 await self._feed(seal, receive, send)
                 return
-            status, answer = await self._answered(method, path, body, scope, receive)
+            status, answer = await self._answer_or_refuse(method, path, body, scope, receive)
         await _respond(send, status, answer, partial(self._sealer.seal_answer, seal))
 
-    async def _answered(
+    async def _answer_or_refuse(
         self, method: str, path: str, body: bytes, scope: Scope, receive: Receive
     ) -> tuple[int, object]:
         try:
@@ -139,7 +139,7 @@ class PeerEndpoint:
                 asked = msgspec.json.decode(body, type=SealedCommand)
                 command = _commands.decode(asked.command)
                 check_asker(asked.asker, right_for(command))
-                with asking(asked.asker):
+                with ask_as(asked.asker):
                     return await self._hub.submit_here(command)
             case "POST", "/hub/ask":
                 wanted = msgspec.json.decode(body, type=SealedRequest)

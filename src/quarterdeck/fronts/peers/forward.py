@@ -11,10 +11,10 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from quarterdeck.domain.errors import QuarterdeckError
-from quarterdeck.fronts.peers.carried import AgentCall
 from quarterdeck.fronts.peers.client import PeerClient
 from quarterdeck.fronts.peers.endpoint import FORWARDED, Receive, Scope, Send, read_body
-from quarterdeck.hub.api import AgentElsewhere
+from quarterdeck.fronts.peers.messages import AgentCall
+from quarterdeck.hub.api import RemoteAgent
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Forward:
     """Passes requests on."""
 
     def __init__(
-        self, client: PeerClient, find: Callable[[str], Awaitable[AgentElsewhere | None]]
+        self, client: PeerClient, find: Callable[[str], Awaitable[RemoteAgent | None]]
     ) -> None:
         """`find` gives the other hub that has the session of a token's agent."""
         self._client = client
@@ -44,7 +44,7 @@ class Forward:
         return found is not None
 
     async def _pass_on(
-        self, found: AgentElsewhere, scope: Scope, receive: Receive, send: Send
+        self, found: RemoteAgent, scope: Scope, receive: Receive, send: Send
     ) -> None:
         owner = found.owner
         rows: list[tuple[bytes, bytes]] = scope["headers"]

@@ -30,7 +30,7 @@ from quarterdeck.fronts.push.sender import attempt, open_client
 from quarterdeck.fronts.push.subscriptions import PushKind, Subscription, SubscriptionStore
 from quarterdeck.hub.api import HubApi
 from quarterdeck.protocol.events import AskAnswered, AskOpened, AskWithdrawn, Event
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.runtime.duties import PLACE_SECONDS, Duty, SharedPlace, alone
 from quarterdeck.runtime.tasks import background_tasks
 

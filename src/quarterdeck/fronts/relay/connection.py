@@ -36,7 +36,7 @@ from quarterdeck.fronts.relay.outbound import SessionLines, connected_line, posi
 from quarterdeck.fronts.relay.pieces import Pieces
 from quarterdeck.hub.api import HubApi
 from quarterdeck.protocol.events import AskAnswered, RunEnded, Said, SaidBroken
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.views import Piece
 from quarterdeck.runtime.off_loop import LARGE, large_turn, off_loop
 

@@ -15,7 +15,7 @@ from quarterdeck.fronts.relay.outbound import Joined
 from quarterdeck.hub.api import HubApi
 from quarterdeck.protocol.events import RunStarting
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.views import AskView
 
 MOST_SESSIONS = 100

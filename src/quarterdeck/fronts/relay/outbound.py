@@ -36,7 +36,7 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.views import AskView
 from quarterdeck.wire.rawjson import replace_lone_surrogates
 

@@ -150,7 +150,7 @@ class Scheduler:
         if (store := self._store) is not None:
             store.look()
 
-    def changed_elsewhere(self) -> None:
+    def note_remote_change(self) -> None:
         """Another hub has changed schedules, or has recorded a start."""
         self._stale = True
         self._wake.set()

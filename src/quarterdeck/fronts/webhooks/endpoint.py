@@ -27,7 +27,7 @@ from quarterdeck.fronts.webhooks.payloads import Link, event_of, payload_of
 from quarterdeck.fronts.webhooks.sender import Attempt, attempt
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
 from quarterdeck.hub.api import HubApi
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 if TYPE_CHECKING:
     import httpx2

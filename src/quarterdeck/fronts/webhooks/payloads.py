@@ -18,7 +18,7 @@ from quarterdeck.protocol import events
 from quarterdeck.protocol.coded_texts import with_texts
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 LONGEST_TEXT = 4000
 """Characters of a text; a cut is marked by «…»."""

@@ -79,7 +79,7 @@ async def attempt(client: httpx2.AsyncClient, hook: Webhook, id_: str, body: byt
         signed = headers(id_, int(time.time()), body, keys)
         with anyio.move_on_after(hook.timeout):
             async with client.stream("POST", hook.url, content=body, headers=signed) as answer:
-                found = _judge(answer)
+                found = _read_answer(answer)
     except UsageError as error:
         found = Attempt(ok=False, error=str(error))
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
@@ -94,7 +94,7 @@ async def send_sample(hook: Webhook, event: WebhookEvent, link: Link) -> Attempt
         return await attempt(client, hook, f"sample-{new_id()}", body)
 
 
-def _judge(answer: httpx2.Response) -> Attempt:
+def _read_answer(answer: httpx2.Response) -> Attempt:
     status = answer.status_code
     if 200 <= status < 300:
         return Attempt(ok=True, status=status)

@@ -24,7 +24,7 @@ from quarterdeck.history.story import (
     StoryFold,
 )
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 __all__ = ["Form", "Read", "Render", "export_session"]
 

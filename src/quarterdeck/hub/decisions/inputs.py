@@ -75,11 +75,11 @@ class Acted(Value):
 
 
 class Ended(Value):
-    """The process is gone. `recalled`: its transcript has been read since."""
+    """The process is gone. `transcript_read`: its transcript has been read since."""
 
     run: str
     end: RunEnd
-    recalled: bool = False
+    transcript_read: bool = False
 
 
 class TranscriptRead(Value):

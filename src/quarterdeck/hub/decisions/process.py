@@ -264,7 +264,7 @@ def decide_ended(state: State, ended: Ended, facts: EndFacts) -> Decision[Done]:
     if run is None:
         return NOTHING
     view, end = state.view, ended.end
-    if end.unheard and facts.reachable and not ended.recalled:
+    if end.unheard and facts.reachable and not ended.transcript_read:
         wanted = wanted_of_transcript(run, view.cli_session)
         if wanted.known or wanted.prompts:
             return Done(effects=(ReadTranscript(run=run.run, end=end, wanted=wanted),))

@@ -32,7 +32,7 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy
 
 

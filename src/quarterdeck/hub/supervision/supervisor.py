@@ -26,7 +26,7 @@ from quarterdeck.journal.accounts import tokens_of
 from quarterdeck.journal.base import Journal
 from quarterdeck.protocol.events import BudgetReached
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 
 class Supervisor:

@@ -17,6 +17,7 @@ from anyio import CapacityLimiter, to_thread
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.journal.arrivals import Arrivals
+from quarterdeck.journal.journal_threads import ThreadedJournal
 from quarterdeck.journal.ownership import Lease
 from quarterdeck.journal.postgres.address import Address, explain_error, explained_errors, is_lost
 from quarterdeck.journal.postgres.reader import Reader
@@ -27,7 +28,6 @@ from quarterdeck.journal.postgres.signals import Signals
 from quarterdeck.journal.postgres.writer import AWAY_SECONDS, RETRY_SECONDS, Writer
 from quarterdeck.journal.shared_records import SharingRecords
 from quarterdeck.journal.tail import Tail
-from quarterdeck.journal.threaded import ThreadedJournal
 from quarterdeck.journal.transaction import Result
 
 READERS = 4

@@ -22,7 +22,7 @@ from quarterdeck.journal.usage_rows import COLUMNS, limit_row, usage_row
 from quarterdeck.journal.views import VIEW_VERSION
 from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import LimitState
 
 BLOB_BYTES = 1024 * 1024

@@ -48,7 +48,7 @@ from quarterdeck.journal.shared_records import SharingRecords
 from quarterdeck.journal.transaction import Job, Known, Result
 from quarterdeck.journal.views import VIEW_VERSION
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 log = logging.getLogger(__name__)
 
@@ -230,7 +230,7 @@ class Writer:
                 return _Again([others, [job for job in jobs if job.session in old]])
             tries.folds += 1
             if tries.folds > 1 and time.monotonic() > tries.deadline:
-                return _failed(jobs, _versions_differ(self._address, old))
+                return _failures(jobs, _versions_differ(self._address, old))
             self._old = old
             return _Again([jobs])
         except psycopg.Error as error:
@@ -240,19 +240,19 @@ class Writer:
             self._pending = None
             if is_transient(error) and self._pause(tries):
                 return _Again([jobs])
-            return _halves(jobs) or _failed(jobs, explain_error(error, self._address))
+            return _halves(jobs) or _failures(jobs, explain_error(error, self._address))
         except JournalError as error:
             self._undo()
             if error.code == "newer":
                 self.broken = error
                 log.error("%s", error)
             halves = _halves(jobs) if self.broken is None else None
-            return halves or _failed(jobs, error)
+            return halves or _failures(jobs, error)
         except Exception as error:  # a bug must not leave callers waiting
             log.exception("the journal's writer failed")
             self._undo()
             text = f"the journal {self._address}: {type(error).__name__}: {error}"
-            return _failed(jobs, JournalError(text))
+            return _failures(jobs, JournalError(text))
 
     def _after_loss(
         self, jobs: list[Job], tries: _Tries, error: psycopg.Error
@@ -266,7 +266,7 @@ class Writer:
         if isinstance(found, list):
             return found
         if isinstance(found, JournalError):
-            return _failed(jobs, found)
+            return _failures(jobs, found)
         if tries.losses > 1 and (halves := _halves(jobs)):
             return halves
         if tries.losses == 1 or (tries.losses < MOST_LOSSES and self._pause(tries)):
@@ -278,7 +278,7 @@ class Writer:
             code="away",
         )
         log.error("%s", lost)
-        return _failed(jobs, lost)
+        return _failures(jobs, lost)
 
     def _pause(self, tries: _Tries) -> bool:
         """Wait before the next attempt, longer each time. False if there is none."""
@@ -552,7 +552,7 @@ def _may_store(job: Job, row: _Locked) -> bool:
     )
 
 
-def _failed(jobs: list[Job], error: QuarterdeckError) -> list[Result]:
+def _failures(jobs: list[Job], error: QuarterdeckError) -> list[Result]:
     return [Result(job, error) for job in jobs]
 
 

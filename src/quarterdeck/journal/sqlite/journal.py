@@ -17,13 +17,13 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from quarterdeck.journal.arrivals import Arrivals
+from quarterdeck.journal.journal_threads import ThreadedJournal
 from quarterdeck.journal.shared_records import SharingRecords
 from quarterdeck.journal.sqlite.file import Lock, explained_errors, prepare
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.shared_records import SqliteRecords
 from quarterdeck.journal.sqlite.writer import Writer
 from quarterdeck.journal.tail import Tail
-from quarterdeck.journal.threaded import ThreadedJournal
 
 READERS = 4
 """Pages that are read at the same time; more would only compete for the processor."""

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.journal.base import ASKS_SEARCHED, AskRecord, Snapshot
 from quarterdeck.journal.chain import Link
+from quarterdeck.journal.event_codec import PAGE_BYTES, RAW_SIZE, decode, page, raw_events, sound
 from quarterdeck.journal.sqlite.file import connect
 from quarterdeck.journal.sqlite.usage import read_limits, read_usage
-from quarterdeck.journal.stored import PAGE_BYTES, RAW_SIZE, decode, page, raw_events, sound
 from quarterdeck.journal.views import ask_view
 from quarterdeck.protocol.events import AskOpened
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import (
+from quarterdeck.protocol.stored_events import (
     SECRET_REQUESTS,
     SENT,
     WITH_A_SPEC,

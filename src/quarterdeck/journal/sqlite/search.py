@@ -33,7 +33,7 @@ from quarterdeck.protocol.events import (
 from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.search import MOST_HITS, Hit, Hits, Search, TextKind
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 VERSION = 1
 """The version of the index. An index of another version is filled again."""

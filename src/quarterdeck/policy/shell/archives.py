@@ -136,13 +136,13 @@ def _compressor(use: Invocation) -> ProgramEffects:
     for word in parsed.operands:
         if word.text in HARMLESS:
             continue
-        for target in _suffixed(use.here.target(word), suffixes):
+        for target in _with_suffixes(use.here.target(word), suffixes):
             found = msgspec.structs.replace(target, deep=deep)
             more.append(writes(found, f"{use.name} writes or replaces it", own=True))
     return use.effects(more)
 
 
-def _suffixed(target: Target, suffixes: tuple[str, ...]) -> list[Target]:
+def _with_suffixes(target: Target, suffixes: tuple[str, ...]) -> list[Target]:
     """A file, and the same with a suffix more or less."""
     if not target.paths or target.glob:
         return [target]

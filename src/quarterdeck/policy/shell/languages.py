@@ -29,7 +29,7 @@ _ELSEWHERE = re.compile(r"[./~]|[a-z+]+:")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*=")
 
 
-def _judge(
+def _program_effects(
     name: str, read: Callable[[str], CodeEffects], word: Word, here: WorkingDir
 ) -> list[Effect]:
     if word.literal is None and not (word.text is not None and word.quoted):
@@ -38,11 +38,11 @@ def _judge(
 
 
 CODE: dict[str, CodeReader] = {
-    "sed": partial(_judge, "sed", read_sed),
-    "awk": partial(_judge, "awk", read_awk),
-    "jq": partial(_judge, "jq", read_jq),
-    "yq": partial(_judge, "yq", read_yq),
-    "sqlite": partial(_judge, "sqlite3", read_sqlite),
+    "sed": partial(_program_effects, "sed", read_sed),
+    "awk": partial(_program_effects, "awk", read_awk),
+    "jq": partial(_program_effects, "jq", read_jq),
+    "yq": partial(_program_effects, "yq", read_yq),
+    "sqlite": partial(_program_effects, "sqlite3", read_sqlite),
 }
 """Readers of program texts, by the `language` of a table."""
 
@@ -90,7 +90,7 @@ def _sed(use: Invocation) -> ProgramEffects:
         for word in (
             parsed.operands[1:2] if parsed.operands[:1] and not parsed.operands[0].text else ()
         ):
-            more.extend(_judge("sed", read_sed, word, use.here))
+            more.extend(_program_effects("sed", read_sed, word, use.here))
     return _with(found, *more)
 
 

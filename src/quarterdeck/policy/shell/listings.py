@@ -126,7 +126,7 @@ def _filter(words: tuple[Word, ...], given: Listing | None) -> Listing | None:
     return given
 
 
-def _bound(texts: list[str], *, hidden: bool = True) -> Listing | None:
+def _bounded_listing(texts: list[str], *, hidden: bool = True) -> Listing | None:
     """A listing of these patterns. A name could begin with a dash only if a pattern does."""
     unique = tuple(dict.fromkeys(texts))
     if not 0 < len(unique) <= MOST or any(text.startswith(("-", "~")) for text in unique):
@@ -167,7 +167,7 @@ def found_by(words: tuple[Word, ...], *, shown: bool) -> Listing | None:
         texts += [f"{base.rstrip('/')}/**/{name}" for name in names]
         # A root that is a file is found too, if it is called so.
         texts += [base] if base.rpartition("/")[2] not in {".", "..", ""} else []
-    return _bound(texts)
+    return _bounded_listing(texts)
 
 
 def _find_names(words: tuple[Word, ...]) -> list[str] | None:
@@ -337,7 +337,7 @@ def _ls_files(texts: list[str | None]) -> Listing | None:
             found.append(f"{base}**/{last}" if last != "**" else f"{base}**")
         else:
             found.append(f"{base}{last}/**" if last not in {"", "."} else f"{base}**")
-    return _bound(found)
+    return _bounded_listing(found)
 
 
 def _by_grep(words: tuple[Word, ...]) -> Listing | None:
@@ -358,8 +358,8 @@ def _by_grep(words: tuple[Word, ...]) -> Listing | None:
     roots = [each if each.startswith(("/", ".")) else f"./{each}" for each in base]
     if included and all(each and "\\" not in each and "{" not in each for each in included):
         below = [f"{root}/**/{each}" for root in roots for each in included]
-        return _bound([*below, *(each for each in roots if each not in {".", "./."})])
-    return _bound([f"{root}/**" for root in roots])
+        return _bounded_listing([*below, *(each for each in roots if each not in {".", "./."})])
+    return _bounded_listing([f"{root}/**" for root in roots])
 
 
 def _by_ls(words: tuple[Word, ...]) -> Listing | None:
@@ -390,4 +390,4 @@ def _echo_listing(words: tuple[Word, ...]) -> Listing | None:
     names = [name for text in texts if text is not None for name in text.split()]
     if any(sign in name for name in names for sign in "*?["):
         return None
-    return _bound(names)
+    return _bounded_listing(names)

@@ -27,7 +27,7 @@ from quarterdeck.policy.shell.git import git, git_program
 from quarterdeck.policy.shell.script import Word
 from quarterdeck.policy.shell.table_effects import effects_by_table
 from quarterdeck.policy.shell.tables import Table, table_of
-from quarterdeck.policy.shell.unlisted import possible_reads
+from quarterdeck.policy.shell.unknown_programs import possible_reads
 from quarterdeck.policy.shell.uses import Invocation, Reader
 from quarterdeck.policy.shell.working_dir import WorkingDir
 

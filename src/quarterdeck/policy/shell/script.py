@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.cached import cached
+from quarterdeck.policy.cached_property import cached
 from quarterdeck.policy.shell.aliases import MOST_WORDS, has_other_names, other_names
 
 

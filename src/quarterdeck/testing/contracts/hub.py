@@ -27,7 +27,7 @@ from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import AnyCommand
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy
 
 SECONDS = 30.0

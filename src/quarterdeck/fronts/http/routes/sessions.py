@@ -32,7 +32,7 @@ from quarterdeck.protocol.shapes import (
     SessionChanges,
     SessionPage,
 )
-from quarterdeck.protocol.stored import stored_size
+from quarterdeck.protocol.stored_events import stored_size
 from quarterdeck.protocol.views import SessionShape
 from quarterdeck.runtime.off_loop import off_loop
 

@@ -14,7 +14,7 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal.base import Follower, Journal
 from quarterdeck.protocol.events import Said, SpecChanged
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import RawEvents, Stored, envelope
+from quarterdeck.protocol.stored_events import RawEvents, Stored, envelope
 from quarterdeck.testing.contracts.journal.support import (
     LATE,
     SECONDS,

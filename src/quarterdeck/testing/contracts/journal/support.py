@@ -22,7 +22,7 @@ from quarterdeck.protocol.events import (
     SessionCreated,
 )
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.protocol.stored import Stored
+from quarterdeck.protocol.stored_events import Stored
 
 _Error = TypeVar("_Error", bound=QuarterdeckError)
 

@@ -16,9 +16,9 @@ from quarterdeck.client import (
     AnswerLost,
     BlockingClient,
     HubAddress,
-    HubAway,
     HubForbidden,
     HubNotFound,
+    HubOffline,
     HubRefused,
 )
 from quarterdeck.client.attempts import Attempts
@@ -125,7 +125,7 @@ def test_what_must_not_be_executed_twice_is_not() -> None:
 
 def test_a_hub_that_is_not_there_is_told_at_once() -> None:
     client = _client(f"http://127.0.0.1:{free_port()}")
-    with pytest.raises(HubAway, match="no hub answers"):
+    with pytest.raises(HubOffline, match="no hub answers"):
         client.asks()
 
 
@@ -150,7 +150,7 @@ def test_a_hub_that_does_not_answer_is_not_waited_for_without_end() -> None:
 
 
 def test_the_pauses_grow_and_end() -> None:
-    away, lost = HubAway("away"), AnswerLost("lost")
+    away, lost = HubOffline("away"), AnswerLost("lost")
     attempts = Attempts(0.0, 10.0, safe=True)
     assert [attempts.again(away, 0.0) for _ in range(5)] == [0.25, 0.5, 1.0, 2.0, 2.0]
     assert attempts.again(lost, 8.0) == 2.0
@@ -159,7 +159,7 @@ def test_the_pauses_grow_and_end() -> None:
         attempts.again(lost, 8.1)
     with pytest.raises(AnswerLost):
         Attempts(0.0, 10.0, safe=False).again(lost, 0.0)
-    with pytest.raises(HubAway):
+    with pytest.raises(HubOffline):
         Attempts(0.0, 10.0, safe=True, patient=False).again(away, 0.0)
     impatient = Attempts(0.0, 10.0, safe=True, patient=False)
     impatient.again(lost, 0.0)

@@ -23,16 +23,16 @@ from quarterdeck.journal.audit_pages import SEARCHED, page_of_kind
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower, Snapshot
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.commit_times import CommitTimes
+from quarterdeck.journal.event_codec import Encoded, check_page, check_session, encode, size_of
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.ownership import Conditions, Lease, conditions_of
 from quarterdeck.journal.shared_records import SharingJournal, SharingRecords
-from quarterdeck.journal.stored import Encoded, check_page, check_session, encode, size_of
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.transaction import Job, Result
 from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.events import Event, SessionDeleted
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored import RawEvents, Stored
+from quarterdeck.protocol.stored_events import RawEvents, Stored
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.protocol.views import AskView
 from quarterdeck.runtime.off_loop import off_loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.policy.paths import is_protected, names_protected, path_pattern
-from quarterdeck.policy.protected import FILES, FOLDERS, names_protected_file
+from quarterdeck.policy.protected_files import FILES, FOLDERS, names_protected_file
 from quarterdeck.policy.shell import Target
 
 PROTECTED = (

@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from quarterdeck.fronts.mcp.announced import cli_allows, look
+from quarterdeck.fronts.mcp.seen_calls import cli_allows, look
 from quarterdeck.protocol.events import (
     AskAnswered,
     AskKind,

@@ -1,6 +1,7 @@
 """Stored events: an event with its numbers and its time, and the JSON in which clients get it.
 
-Owns the envelope, and which events may hold secrets. `journal.stored` encodes and decodes them.
+Owns the envelope, and which events may hold secrets. `journal.event_codec` encodes and decodes
+them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.policy.shell.unlisted import possible_reads
+from quarterdeck.policy.shell.unknown_programs import possible_reads
 from support.shell_words import HERE, said, words
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.protocol.machine_requests import OpenPlace
-from quarterdeck.worktrees.brought import open_place
+from quarterdeck.worktrees.arrivals import open_place
 from quarterdeck.worktrees.worktrees import Worktrees
 from support.repositories import commit, git, make_repository
 

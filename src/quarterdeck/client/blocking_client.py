@@ -22,7 +22,7 @@ from quarterdeck.client.calls import (
     AnswerLost,
     Call,
     HubAddress,
-    HubAway,
+    HubOffline,
     problem_in,
     refusal,
 )
@@ -50,9 +50,9 @@ class BlockingClient:
         for session in hub.sessions():
             print(session.name, session.state)
 
-    Methods raise `HubRefused` where the hub refuses, `HubAway` where none answers, and `AnswerLost`
-    where a command that must not be sent twice may have been executed. `find` looks for the hub
-    again before a request is sent again.
+    Methods raise `HubRefused` where the hub refuses, `HubOffline` where none answers, and
+    `AnswerLost` where a command that must not be sent twice may have been executed. `find` looks
+    for the hub again before a request is sent again.
     """
 
     def __init__(
@@ -193,9 +193,9 @@ class _ConnectionErrors:
         try:
             self._connection.connect()
         except TimeoutError as error:
-            raise HubAway(f"the hub at {self._base} does not answer") from error
+            raise HubOffline(f"the hub at {self._base} does not answer") from error
         except (OSError, http.client.HTTPException) as error:
-            raise HubAway(f"no hub answers at {self._base}: {error}") from error
+            raise HubOffline(f"no hub answers at {self._base}: {error}") from error
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, TimeoutError):

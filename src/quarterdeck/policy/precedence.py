@@ -53,7 +53,7 @@ class Subject(Value):
         return self.words is None and self.path is None and self.domain is None and not self.name
 
 
-class Beaten(Value):
+class Defeat(Value):
     """Something in an allow rule that a stricter rule always decides."""
 
     subject: Subject
@@ -94,11 +94,11 @@ class Stops:
             for name in plain:
                 self._by_command.setdefault(name, []).append(stop)
 
-    def rule(self, rule: Rule) -> Iterator[Beaten]:
+    def rule(self, rule: Rule) -> Iterator[Defeat]:
         """What an allow rule lists in vain."""
         if rule.verb is not Verb.ALLOW:
             return
-        found: dict[tuple[str, int], list[Beaten | None]] = {}
+        found: dict[tuple[str, int], list[Defeat | None]] = {}
         for subject in _subjects(rule):
             found.setdefault((subject.key, subject.place), []).append(self._defeat(subject, rule))
         for each in found.values():
@@ -106,21 +106,21 @@ class Stops:
             if (first := each[0]) is not None and all(each):
                 yield first
 
-    def claude(self, placed: ClaudeRule) -> Beaten | None:
+    def claude(self, placed: ClaudeRule) -> Defeat | None:
         """The same for an allow rule in Claude Code's syntax."""
         subject = _claude_subject(placed.rule)
         if placed.behavior is not Behavior.ALLOW or subject is None:
             return None
         return self._defeat(subject, Rule(name="", verb=Verb.ALLOW, source=""))
 
-    def _defeat(self, subject: Subject, rule: Rule) -> Beaten | None:
+    def _defeat(self, subject: Subject, rule: Rule) -> Defeat | None:
         named = self._by_command.get(subject.words[0], []) if subject.words else []
         for stop in (*named, *self._others):
             self._compared += stop.size * subject.size
             if self._compared > MOST_COMPARED:
                 return None
             if _beats(stop, subject, rule) and _wider_facts(stop.where, rule.where):
-                return Beaten(subject=subject, by=stop.name, verdict=stop.verdict)
+                return Defeat(subject=subject, by=stop.name, verdict=stop.verdict)
         return None
 
 

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from quarterdeck.transcripts.mirrored import (
+from quarterdeck.transcripts.mirror import (
     OWN,
     MirroredLines,
     is_file_name,

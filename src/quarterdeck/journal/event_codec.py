@@ -28,7 +28,7 @@ from quarterdeck.protocol.events import (
     SaidBroken,
     Sent,
 )
-from quarterdeck.protocol.stored import (
+from quarterdeck.protocol.stored_events import (
     WITH_A_SPEC,
     RawEvents,
     Stored,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.cached import cached
+from quarterdeck.policy.cached_property import cached
 
 worked_out: list[str] = []
 
