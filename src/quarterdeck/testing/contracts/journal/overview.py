@@ -229,8 +229,9 @@ class OverviewContract(Contract):
             usual = Decided(tool="Bash", title="x", verdict="allow", by="policy")
             (wanted,) = await journal.append("a", [rare])
             for _ in range(SEARCHED // 500):
-                *_, last = await journal.append("a", [usual] * 500)
-            page = await journal.audit_page(AuditKind.DENIED, before=last.position + 1)
+                await journal.append("a", [usual] * 500)
+            end = wanted.position + SEARCHED + 1
+            page = await journal.audit_page(AuditKind.DENIED, before=end)
             assert page.entries == ()
             assert page.next == wanted.position + 1
             rest = await journal.audit_page(AuditKind.DENIED, before=page.next)
