@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Ask, Me } from "../src/api/types";
 import { mayBeSelected, mayJoin, stillSelected } from "../src/inbox/bulk";
 import Inbox from "../src/inbox/Inbox";
-import { doingOf, todoProgress } from "../src/state/doing";
+import { activityOf, todoProgress } from "../src/state/activity";
 import { store } from "../src/state/store";
 import { clock, elapsed, moment } from "../src/ui/format";
 import { session } from "./support";
@@ -157,7 +157,7 @@ describe("what a session does", () => {
     ["must log in", { last_turn: turn("authentication_failed") }, "needs login"],
     ["works again", { state: "working", last_turn: turn("billing_error") }, "working"],
   ])("is told: %s", (_, over, label) => {
-    expect(doingOf(session(over as object), false).label).toBe(label);
+    expect(activityOf(session(over as object), false).label).toBe(label);
   });
 
   it.each([
@@ -165,17 +165,17 @@ describe("what a session does", () => {
     [{ ...over, last_turn: turn("") }, "bad"],
     [over, "ended"],
   ])("is red if something went wrong: %o", (over, tone) => {
-    expect(doingOf(session(over as object), false).tone).toBe(tone);
+    expect(activityOf(session(over as object), false).tone).toBe(tone);
   });
 
   it("has the title and the time of the call of the main agent", () => {
     const inner = { ...tool, title: "inner", agent: "1", since: 9000 };
     const working = session({ state: "working", holds: { ...holds, tools: [tool, inner] } });
-    expect(doingOf(working, false)).toMatchObject({ what: "make test", since: 5000 });
+    expect(activityOf(working, false)).toMatchObject({ what: "make test", since: 5000 });
   });
 
   it("says where to log in", () => {
-    const { hint } = doingOf(
+    const { hint } = activityOf(
       session({ machine: "build", last_turn: turn("authentication_failed") }),
       false,
     );
@@ -183,7 +183,7 @@ describe("what a session does", () => {
   });
 
   it("is done when it has ended a turn that nobody has seen", () => {
-    expect(doingOf(session(), true)).toEqual({ label: "done", tone: "good" });
+    expect(activityOf(session(), true)).toEqual({ label: "done", tone: "good" });
   });
 
   it("tells how much of the to-do list is done", () => {

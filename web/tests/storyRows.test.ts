@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Stored } from "../src/api/types";
 import { serverConfig, wordsOf } from "../src/panels/mcpServer";
 import { budgetFrom, doubled, tightest } from "../src/session/head/budgets";
-import { effortsOf, modesOf } from "../src/session/head/switching";
+import { effortsOf, modesOf } from "../src/session/head/switches";
 import { eventOf } from "../src/session/storyTarget";
 import { findInStory } from "../src/state/findInStory";
 import { lastLines, linesIn, longOutput } from "../src/state/longOutput";

@@ -1,5 +1,5 @@
 import type { Session } from "../api/types";
-import { doingOf } from "../state/doing";
+import { activityOf } from "../state/activity";
 import { isBusy } from "../state/sessions";
 import { useRights } from "../state/store";
 import type { Story } from "../state/story";
@@ -19,7 +19,7 @@ export function LiveRow(props: { session: Session; story: Story; writing: boolea
   const { session, story } = props;
   const now = useNow(1);
   const steer = useRights().includes("steer");
-  const { what } = doingOf(session, false);
+  const { what } = activityOf(session, false);
   const began = story.turn?.began ?? session.since;
   const waited = story.turn?.waited ?? 0;
   const used = story.turn?.tokens ?? 0;

@@ -21,7 +21,7 @@ import type { Session } from "../api/types";
 import { askTitle } from "../asks/request";
 import { ForkDialog, forksOf } from "../rewind/ForkDialog";
 import { detailOf } from "../state/coded";
-import { doingOf } from "../state/doing";
+import { activityOf } from "../state/activity";
 import { nameOf } from "../state/sessions";
 import { store, useAppState, useRights } from "../state/store";
 import { text } from "../text";
@@ -81,7 +81,7 @@ export function SessionHeader(props: {
   const manage = rights.includes("manage");
   const ask = useAppState((state) => [...state.asks.values()].find((one) => one.session === id));
   // The hub names a question by its tool; its own words say more.
-  const hint = doingOf(props.session, false).hint ?? "";
+  const hint = activityOf(props.session, false).hint ?? "";
   const detail = ask ? askTitle(ask.opened) : detailOf(props.session) || hint;
   const rename = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();

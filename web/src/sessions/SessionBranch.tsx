@@ -2,7 +2,7 @@ import { ChevronDown, ChevronRight, Pin, PinOff } from "lucide-react";
 import { useId } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
-import { type Doing, doingOf, todoProgress } from "../state/doing";
+import { type SessionActivity, activityOf, todoProgress } from "../state/activity";
 import { type Families, familyCost, familyName } from "../state/families";
 import { toggleFolded, useFolded } from "../state/folded";
 import { isUnread } from "../state/readMarks";
@@ -97,7 +97,7 @@ function Fold(props: {
 }
 
 /** The state as a colour, and in words for those who do not see it. */
-function StateDot({ doing }: { doing: Doing }) {
+function StateDot({ doing }: { doing: SessionActivity }) {
   return (
     <span className={css.badge.badge} data-tone={doing.tone}>
       <span className={css.badge.dot} aria-hidden="true" />
@@ -126,7 +126,7 @@ function Row(props: {
   const activeAt = useAppState((state) => state.activity.get(session.session)?.at ?? 0);
   const here = location === `/s/${encodeURIComponent(session.session)}`;
   const unread = !here && isNew && session.state !== "starting";
-  const doing = doingOf(session, unread);
+  const doing = activityOf(session, unread);
   const own = familyCost(members);
   const facts = [
     session.parent !== null && words.fork,

@@ -1,5 +1,5 @@
 import type { Session, SessionState } from "../api/types";
-import { doingOf } from "../state/doing";
+import { activityOf } from "../state/activity";
 import { stateOf, type Tone } from "../state/sessionStates";
 import { css } from "./css";
 
@@ -11,7 +11,7 @@ export function StateBadge({ state }: { state: SessionState }) {
 
 /** The same, with what the state alone does not tell: failed, needs login, a limit and its end. */
 export function SessionBadge({ session }: { session: Session }) {
-  const { label, tone } = doingOf(session, false);
+  const { label, tone } = activityOf(session, false);
   return <Badge label={label} tone={tone} />;
 }
 

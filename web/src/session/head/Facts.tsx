@@ -14,7 +14,7 @@ import {
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import type { ControlRequest, Session } from "../../api/types";
-import { todoProgress } from "../../state/doing";
+import { todoProgress } from "../../state/activity";
 import { lookup } from "../../state/lookup";
 import { folderOf } from "../../state/sessions";
 import { store, useRights } from "../../state/store";
@@ -33,7 +33,7 @@ import { BudgetForm, budgetText } from "./Budget";
 import { tightest } from "./budgets";
 import styles from "./head.module.css";
 import { Starter } from "./Starter";
-import { effortsOf, modelName, modesOf } from "./switching";
+import { effortsOf, modelName, modesOf } from "./switches";
 import { useBranch } from "./useBranch";
 
 export interface HeaderDetail {

@@ -91,7 +91,7 @@ COMMANDS: dict[str, Command] = {
         Command(
             name="steer",
             usage="TEXT",
-            help="tell the agent something while it works",
+            help="send a prompt into the running turn",
             home="prompts",
         ),
         Command(

@@ -5,7 +5,7 @@ import { clock, moment } from "../ui/format";
 import { lookup } from "./lookup";
 import { stateOf, type Tone } from "./sessionStates";
 
-export interface Doing {
+export interface SessionActivity {
   /** In words for a person. */
   label: string;
   tone: Tone;
@@ -18,7 +18,7 @@ export interface Doing {
 }
 
 /** What a session does. `unread` is whether something happened that the person has not seen. */
-export function doingOf(session: Session, unread: boolean): Doing {
+export function activityOf(session: Session, unread: boolean): SessionActivity {
   const { label, tone, busy } = stateOf(session.state);
   if (session.state === "rate_limited") return { label: limitText(session), tone };
   if (session.budgets.length > 0 && session.state !== "waiting" && !busy)
@@ -30,7 +30,7 @@ export function doingOf(session: Session, unread: boolean): Doing {
 }
 
 /** How a session ended, if something was wrong with its process or its last turn. */
-function ended(session: Session): Doing | undefined {
+function ended(session: Session): SessionActivity | undefined {
   if (neverBegan(session)) return { label: words.notStarted, tone: "bad" };
   if (session.crashed) return { label: words.crashed, tone: "bad" };
   const failed = failure(session);
@@ -43,7 +43,7 @@ function neverBegan({ machine, directory }: Session): boolean {
   return machine !== null && directory === null;
 }
 
-function working({ holds, since: began }: Session): Doing {
+function working({ holds, since: began }: Session): SessionActivity {
   // The last call of the main agent; while a subagent works, that is the call that started it.
   const tool = holds.tools.findLast((one) => !one.agent) ?? holds.tools.at(-1);
   if (!tool) return { label: words.sessions.working, tone: "work", since: began };
@@ -60,7 +60,7 @@ const LOGIN = new Set([
   "verification_required",
   "cloud_credential_error",
 ]);
-const PROBLEMS: Record<string, Doing> = {
+const PROBLEMS: Record<string, SessionActivity> = {
   interrupted: { label: words.interrupted, tone: "idle" },
   billing_error: { label: words.billing, tone: "bad" },
   account_on_hold: { label: words.onHold, tone: "bad" },
@@ -68,7 +68,7 @@ const PROBLEMS: Record<string, Doing> = {
 };
 
 /** How the last turn failed; undefined if it did not. */
-function failure({ last_turn: last, machine }: Session): Doing | undefined {
+function failure({ last_turn: last, machine }: Session): SessionActivity | undefined {
   if (!last?.failed) return undefined;
   const problem = last.problem ?? "";
   if (LOGIN.has(problem)) {
@@ -78,7 +78,7 @@ function failure({ last_turn: last, machine }: Session): Doing | undefined {
   return lookup(PROBLEMS, problem) ?? { label: words.failed, tone: "bad" };
 }
 
-function idle(session: Session, unread: boolean): Doing {
+function idle(session: Session, unread: boolean): SessionActivity {
   const { holds } = session;
   const tasks = holds.tasks.filter((task) => task.background);
   const oldest = Math.min(...tasks.map((task) => task.since ?? Number.POSITIVE_INFINITY));

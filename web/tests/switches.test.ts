@@ -1,7 +1,7 @@
 // What the head of a session offers to switch to: only what this CLI has, and never what it refuses.
 import { describe, expect, it } from "vitest";
 import type { Session } from "../src/api/types";
-import { effortsOf, modesOf } from "../src/session/head/switching";
+import { effortsOf, modesOf } from "../src/session/head/switches";
 import { session } from "./support";
 
 const MODES = ["default", "acceptEdits", "plan", "dontAsk"];
