@@ -2,7 +2,8 @@
 
 Random people, random CLIs, random faults. After each step the run is folded anew from the journal
 and compared with the live one, down to the last field. The same worlds show that decisions are
-pure: each is made on copies of its state as well, and on the live one under watch.
+pure: each is made on copies of its state as well, and on the live one under watch. And a follower
+of their views sees only what the one fold of their journal gives.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from msgspec.structs import replace
 from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.domain.structs import Mutable
+from quarterdeck.fronts.http.shapes import session_shape
+from quarterdeck.fronts.http.views import PendingViews, ViewCache
 from quarterdeck.hub import hub as hub_module
 from quarterdeck.hub.decisions.base import Decision, Facts, Known, State, collect
 from quarterdeck.hub.decisions.inputs import (
@@ -47,9 +50,11 @@ from quarterdeck.hub.snapshots import restore_state as restore_snapshot
 from quarterdeck.hub.snapshots import snapshot
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.views import fold
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.events import Decided, Event
 from quarterdeck.protocol.machine_requests import FolderDone, Settled, TreeAction
+from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 from quarterdeck.wire import commands as wire
 from quarterdeck.wire.base import Message
@@ -491,8 +496,15 @@ steps = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 71)), 
 GREETED = [("starts", 0), ("answers_initialize", 0), ("begins_turn", 0)]
 
 
-async def play(script: list[tuple[str, int]], *, inbound: bool, version: str) -> None:
+async def play(
+    script: list[tuple[str, int]],
+    *,
+    inbound: bool,
+    version: str,
+    checks: Callable[[World], Callable[[], Awaitable[None]]] = lambda world: world.check,
+) -> None:
     world = World(inbound=inbound, version=version)
+    check = checks(world)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(hub_module, "CLOCK_SECONDS", 3600.0)  # time passes when the script says so
         async with world.hub.run():
@@ -501,7 +513,7 @@ async def play(script: list[tuple[str, int]], *, inbound: bool, version: str) ->
                 world.time += 0.25
                 with suppress(QuarterdeckError):  # it was refused, which must change nothing
                     await STEPS[name](world, number)
-                await world.check()
+                await check()
 
 
 @pytest.mark.parametrize("version", ["2.1.92", "2.1.325"])
@@ -515,6 +527,67 @@ async def test_a_run_that_is_folded_from_its_journal_is_the_live_one(
     script: list[tuple[str, int]], inbound: bool, version: str
 ) -> None:
     await play(script, inbound=inbound, version=version)
+
+
+# --- what a browser sees -------------------------------------------------------------------------
+
+COUNTED = ("head", "news", "updated")
+"""What every event changes: no view is sent for these alone."""
+
+
+class Browser:
+    """Follows the views of a session as a connection of the stream does, and folds its events."""
+
+    def __init__(self, world: World) -> None:
+        self._journal = world.journal
+        self._views = PendingViews(ViewCache(world.hub))
+        self._folded: SessionView | None = None
+        self._shapes: dict[int, Any] = {}
+        """The session at each event that no view was seen of yet, as the fold gives it."""
+        self._seen: dict[str, Any] = {}
+        self.count = 0
+
+    async def check(self) -> None:
+        """Every view that is sent is the fold at its last event, and no change is missing."""
+        after = self._folded.head if self._folded is not None else 0
+        events = await self._journal.read(SESSION, after=after, limit=5000)
+        for stored in events:
+            self._folded = fold(self._folded, stored)
+            shape = msgspec.json.encode(session_shape(self._folded))
+            self._shapes[stored.seq] = msgspec.json.decode(shape)
+        self._views.note(events)
+        while self._views.pending:
+            frame = msgspec.json.decode(await self._views.take() or b'{"sessions":[]}')
+            for view in frame["sessions"]:
+                assert view == self._shapes[view["head"]], "the fold has never given this"
+                self._seen = view
+                self.count += 1
+        if self._folded is not None:
+            now = self._shapes[self._folded.head]
+            self._shapes = {self._folded.head: now}
+            assert {k: v for k, v in self._seen.items() if k not in COUNTED} == {
+                k: v for k, v in now.items() if k not in COUNTED
+            }, "the browser is behind"
+
+
+@pytest.mark.parametrize("inbound", [False, True])
+@settings(max_examples=max(5, settings().max_examples // 10))
+@given(script=steps)
+@example(script=[("asks", 0), ("person_answers", 0), ("ends_turn", 0), ("person_prompts", 1)])
+@example(script=[("shows_call", 0), ("tool_ends", 5), ("speaks", 1), ("ends_turn", 0)])
+@example(script=[("link_breaks", 0), ("person_switches", 2), ("link_comes_back", 1)])
+@example(script=[("others_act", n) for n in range(5)] + [("ends_and_resumes", 0)])
+async def test_a_browser_sees_no_state_that_the_fold_does_not_give(
+    script: list[tuple[str, int]], inbound: bool
+) -> None:
+    browsers: list[Browser] = []
+
+    def follow(world: World) -> Callable[[], Awaitable[None]]:
+        browsers.append(Browser(world))
+        return browsers[-1].check
+
+    await play(script, inbound=inbound, version="2.1.325", checks=follow)
+    assert browsers[0].count > 0
 
 
 # --- decisions are pure --------------------------------------------------------------------------
