@@ -11,6 +11,7 @@ from quarterdeck.cli.hub.target import short_ids
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.session_text import session_place
 from quarterdeck.cli.terminal.text import age, rough_cost, sandbox_text, session_state
+from quarterdeck.protocol.failures import failure_of
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import SessionShape
 from quarterdeck.wire.tools import one_line
@@ -40,7 +41,8 @@ def print_sessions(shapes: list[SessionShape]) -> None:
     for level, shape in by_lineage(shapes):
         state = session_state(shape) + (" (archived)" if shape.archived else "")
         line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
-        line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
+        style = STATE_STYLES.get(shape.state, "") if failure_of(shape) is None else "red"
+        line.append(f"{state:<15}", style)
         line.append(f"  {rough_cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")
         line.append("  " * min(level, LEVELS))
         line.append(f"  {one_line(shape.name, 60)}" if shape.name else "")

@@ -26,6 +26,7 @@ from quarterdeck.cli.terminal.session_text import session_name, session_place
 from quarterdeck.cli.terminal.text import age, rough_cost, session_state
 from quarterdeck.cli.top.ask_card import AskCard
 from quarterdeck.cli.top.fields import Field
+from quarterdeck.protocol.failures import failure_of
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.stream_frames import Live
 from quarterdeck.protocol.views import AskView, EventShape, SessionShape
@@ -51,10 +52,17 @@ STATE_MARKS = {
 
 def session_row(shape: SessionShape) -> Text:
     """A session in two lines of the list."""
-    mark, style = STATE_MARKS.get(shape.state, ("?", ""))
+    mark, style = state_mark(shape)
     return Text.assemble(
         (f"{mark} ", style), (session_name(shape), "bold"), "\n", (f"  {activity(shape)}", "dim")
     )
+
+
+def state_mark(shape: SessionShape) -> tuple[str, str]:
+    """A sign for what a session does, or for what went wrong with it, and its style."""
+    if failure_of(shape) is not None:
+        return "!", "red"
+    return STATE_MARKS.get(shape.state, ("?", ""))
 
 
 def activity(shape: SessionShape) -> str:
@@ -225,7 +233,7 @@ class SessionPane(Vertical):
     def show_head(self, shape: SessionShape) -> None:
         """Show the state of the session."""
         self.shape = shape
-        mark, style = STATE_MARKS.get(shape.state, ("?", ""))
+        mark, style = state_mark(shape)
         head = Text.assemble(
             (f"{mark} ", style),
             (session_name(shape), "bold"),
