@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,7 @@ from quarterdeck.testing.contracts.journal.support import (
 )
 from quarterdeck.testing.postgres import PostgresServer
 from support.fake_pooler import fake_pooler
+from support.pgbouncer import real_pooler
 
 
 def _query(url: str, query: str) -> list[tuple[object, ...]]:
@@ -140,8 +143,8 @@ async def test_a_journal_that_a_hub_uses_is_neither_copied_nor_copied_to(
     file = tmp_path / "journal.db"
     async with await open_journal(file) as journal:
         await journal.append("a", [note("1")])
-        for way in ((file, postgres_url), (postgres_url, file)):
-            await refused(*way, "in use by another process")
+        await refused(file, postgres_url, "in use by another process")
+        await refused(postgres_url, file, "in use by another process")
     stop_all = "in use by the hub http://one.*: stop all of its hubs"
     async with await open_journal(postgres_url) as journal:
         await journal.announce("hub1", "http://one")
@@ -572,13 +575,18 @@ async def test_the_doctor_looks_at_the_database(
     assert away.level is Level.PROBLEM
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("mode", ["session", "transaction"])
+@pytest.mark.parametrize("pooler", [fake_pooler, real_pooler], ids=["ours", "pgbouncer"])
 async def test_two_hubs_work_behind_a_pooler_and_the_doctor_names_it(
-    postgres: PostgresServer, postgres_url: str, mode: str
+    postgres: PostgresServer,
+    postgres_url: str,
+    mode: str,
+    pooler: Callable[..., AbstractContextManager[str]],
 ) -> None:
     name = postgres_url.partition("@/")[2].partition("?")[0]
     by_transaction = mode == "transaction"
-    with fake_pooler(postgres.folder, name, by_transaction=by_transaction) as url:
+    with pooler(postgres.folder, name, by_transaction=by_transaction) as url:
 
         def look() -> list[str]:
             settings = Settings(journal=JournalSettings(url=url))

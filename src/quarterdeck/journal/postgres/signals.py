@@ -19,6 +19,8 @@ from quarterdeck.journal.postgres.address import Address, Connection
 log = logging.getLogger(__name__)
 
 CHANNEL = "quarterdeck"
+_NOTIFY = f"BEGIN; SET LOCAL synchronous_commit = off; NOTIFY {CHANNEL}; COMMIT".encode()
+"""One message. It does not wait for the disk: an append would wait behind it."""
 LISTEN_SECONDS = 0.5
 """How long the listener waits before it looks whether it is to end."""
 RETRY_SECONDS = 1.0
@@ -67,7 +69,7 @@ class Signals:
         self._own = connection.info.backend_pid
         self._bell.wait()
         self._bell.clear()
-        connection.execute(f"NOTIFY {CHANNEL}")  # at the end, too: it wakes our listener
+        connection.execute(_NOTIFY, prepare=False)  # at the end, too: it wakes our listener
 
     def _listen(self, connection: Connection) -> None:
         connection.execute(f"LISTEN {CHANNEL}")
