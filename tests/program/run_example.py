@@ -3,7 +3,8 @@
 Where an example sleeps or bounds a wait with `asyncio.timeout`, the test decides when that time is
 over: each such wait makes a file with its name in the folder CLOCK, and is over when a second one
 is there. What an example prints would otherwise depend on how busy the machine is. A file with
-`await` outside of functions runs as in IPython.
+`await` outside of functions runs as in IPython. With the variable FIRST the example ends when it
+would start the CLI for the second time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import anyio
 
 EXAMPLE, CLOCK, PACKAGES = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 _real_sleep = asyncio.sleep
@@ -77,9 +80,25 @@ def _timeout(seconds: float | None) -> Any:
     return _real_timeout(seconds) if name is None else _Timeout(name)
 
 
+def _start_once() -> None:
+    """Have the example end when it starts the CLI again."""
+    start, started = anyio.open_process, []
+
+    async def open_process(*given: Any, **more: Any) -> Any:
+        if started:
+            sys.stdout.flush()
+            os._exit(0)
+        started.append(given)
+        return await start(*given, **more)
+
+    anyio.open_process = open_process
+
+
 def main() -> None:
     if PACKAGES:
         sys.path.append(PACKAGES)
+    if os.environ.pop("FIRST", ""):
+        _start_once()
     asyncio.sleep = _sleep  # type: ignore[assignment]
     asyncio.timeout = _timeout  # type: ignore[assignment]
     sys.argv[:] = [str(EXAMPLE), *sys.argv[4:]]

@@ -1,8 +1,8 @@
 """The official SDK's own examples print the same with the CLI alone and through the hub.
 
 Each runs twice, with the newest real CLI: once with a link `claude` on its PATH to the CLI, once to
-`quarterdeck-claude`. Together they start the CLI 120 times, so most are marked `long`: `make long`
-runs those, `make test` the others.
+`quarterdeck-claude`. Together they start the CLI 120 times. So `make test` runs half of them to the
+point where they would start it for the second time, and `make long` runs them whole.
 """
 
 from __future__ import annotations
@@ -84,8 +84,10 @@ class Side:
         self.folder = folder
         self.database = ""
 
-    async def run(self, name: str) -> tuple[int | None, list[str]]:
-        """Run an example to its end; gives its exit code and what it printed."""
+    async def run(self, name: str, *, first: bool = False) -> tuple[int | None, list[str]]:
+        """Run an example to its end, or to that of its first CLI; gives its exit code and what it
+        printed.
+        """
         here = self.folder / name
         for each in ("bin", "clock", "work"):
             (here / each).mkdir(parents=True)
@@ -105,6 +107,7 @@ class Side:
             [*command, *arguments],
             folder=work,
             ANTHROPIC_BASE_URL=self.model.url,
+            FIRST="1" if first else "",
             PATH=os.pathsep.join([str(here / "bin"), env["PATH"]]),
         )
         assert running.process.stdin is not None
@@ -153,9 +156,11 @@ async def deny_what_the_cli_would_deny(programs: Programs, denied: list[str]) ->
 
 
 def groups() -> list[object]:
-    """The examples that share a hub."""
-    made: list[object] = [pytest.param(each, id=each[0]) for each in SHORT]
-    return made + [pytest.param(each, id=each[0], marks=pytest.mark.long) for each in LONG]
+    """The examples that share a hub, and whether each is run to the end of its first CLI only."""
+    beginnings = tuple(name for each in LONG for name in each if name != STORES)
+    made: list[object] = [pytest.param(each, False, id=each[0]) for each in SHORT]
+    made.append(pytest.param(beginnings, True, id="beginnings"))
+    return made + [pytest.param(each, False, id=each[0], marks=pytest.mark.long) for each in LONG]
 
 
 def test_every_example_is_run() -> None:
@@ -164,9 +169,9 @@ def test_every_example_is_run() -> None:
     assert set(SESSIONS) | {STORES} == {name for each in (*SHORT, *LONG) for name in each}
 
 
-@pytest.mark.parametrize("names", groups())
+@pytest.mark.parametrize(("names", "first"), groups())
 async def test_the_examples_of_the_sdk_print_the_same_with_the_hub(
-    names: tuple[str, ...], programs: Programs, tmp_path: Path
+    names: tuple[str, ...], first: bool, programs: Programs, tmp_path: Path
 ) -> None:
     deck = programs.deck
     await deck.serve()
@@ -181,7 +186,7 @@ async def test_the_examples_of_the_sdk_print_the_same_with_the_hub(
         )
 
         async def run(side: Side, name: str) -> None:
-            printed[side.folder.name, name] = await side.run(name)
+            printed[side.folder.name, name] = await side.run(name, first=first)
 
         if STORES in names:
             server = stack.enter_context(PostgresServer())
@@ -197,17 +202,18 @@ async def test_the_examples_of_the_sdk_print_the_same_with_the_hub(
             people.cancel_scope.cancel()
     for name in names:
         (code, plain), (our_code, ours) = printed["plain", name], printed["ours", name]
-        listed = [each for each in DIFFERENCES if each.example == name]
+        listed = [each for each in DIFFERENCES if each.example == name and not first]
         assert differences(name, plain, ours) == listed, "\n".join(plain)
-        assert code == our_code == (1 if name == "max_budget_usd.py" else 0), "\n".join(plain)
-        assert len(plain) > 2, plain
+        expected = 1 if name == "max_budget_usd.py" and not first else 0
+        assert code == our_code == expected, "\n".join(plain)
+        assert len(plain) > 1, plain
 
     # The deck shows every session, and who answered.
     found = await anyio.to_thread.run_sync(lambda: list(deck.client.sessions()))
     of = Counter(
         Path(each.directory or "").relative_to(tmp_path / "ours").parts[0] for each in found
     )
-    assert of == {name: SESSIONS.get(name, STORE_SESSIONS) for name in names}
+    assert of == {name: 1 if first else SESSIONS.get(name, STORE_SESSIONS) for name in names}
     assert {each.state for each in found} == {"ended"}
     assert all(each.cli_session for each in found)
     if "tool_permission_callback.py" in names:
@@ -215,7 +221,7 @@ async def test_the_examples_of_the_sdk_print_the_same_with_the_hub(
         assert "allow by local's program run_example.py Bash: touch listed; ls" in audit
         assert "deny by local's program run_example.py Bash: rm -rf none" in audit
     asked = dict(zip(("streaming_mode.py", "streaming_mode_ipython.py"), ASKED, strict=True))
-    assert denied == [asked[name] for name in names if name in asked]
+    assert denied == [asked[name] for name in names if name in asked and not first]
 
 
 async def test_an_example_prints_a_denial_of_the_policy_as_it_prints_one_of_the_cli(
