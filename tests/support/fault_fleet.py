@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +21,7 @@ from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.fronts.peers import PREFIX, PeerClient, PeerEndpoint, Sealer, shared_secret
-from quarterdeck.hub.fleet import Fleet
+from quarterdeck.hub.fleet import Fleet, act_as
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.engines import is_database
@@ -28,6 +29,7 @@ from quarterdeck.journal.engines import open_journal as open_any
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.roles import Role
+from support.fault_duties import DutyOptions, duties, together_of
 from support.fault_hub import LINE_LIMIT, Question, answer, hurry, write_all
 
 STREAM = "/api/stream"
@@ -48,17 +50,21 @@ async def open_journal(place: str) -> Journal:
     return await SqliteJournal.open(Path(place), shared=True)
 
 
-async def main(place: str, token: str, reached_at: str) -> None:
-    """`reached_at`: where other hubs reach this one."""
+async def main(place: str, token: str, reached_at: str, options: DutyOptions | None = None) -> None:
+    """`reached_at`: where other hubs reach this one. With `options` it also has duties."""
     hurry()
     journal = await open_journal(place)
     id_ = new_id()
-    sealer = Sealer(await shared_secret(journal), id_)
+    secret = await shared_secret(journal)
+    sealer = Sealer(secret, id_)
     peers = PeerClient(sealer)
-    fleet = Fleet(journal, "", peers, hub=id_)
+    together = None if options is None else together_of(journal, options, secret)
+    fleet = Fleet(journal, "", peers, hub=id_) if together is None else together.fleet
     # A token is that of all machines, with the name of one of them.
     hub = Hub(journal, lambda given: _named(given, token), fleet=fleet)
-    endpoint = PeerEndpoint(hub, sealer)
+    endpoint = (
+        PeerEndpoint(hub, sealer) if together is None else together.endpoint(hub, hub.runners)
+    )
     stream = StreamEndpoint(hub, cast("Access", _Anybody()))
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -76,13 +82,19 @@ async def main(place: str, token: str, reached_at: str) -> None:
 
     async def serve_one(line: bytes) -> None:
         question = msgspec.json.decode(line, type=Question)
-        reply = await answer(hub, Path(place), question)
+        with act_as(Role.OWNER, "a person"):
+            reply = await answer(hub, Path(place), question)
         data = msgspec.json.encode(reply) + b"\n"
         await anyio.to_thread.run_sync(write_all, data)
 
     try:
-        async with hub.run(), serve_endpoint(app) as bound:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(hub.run())
+            bound = await stack.enter_async_context(serve_endpoint(app))
             fleet.reached_at(reached_at)
+            if together is not None and options is not None:
+                await stack.enter_async_context(together.run(hub, reached_at))
+                await stack.enter_async_context(duties(hub, together, options))
             write_all(f"{bound}\n".encode())
             async with anyio.create_task_group() as tasks:
                 loop.add_signal_handler(signal.SIGTERM, tasks.cancel_scope.cancel)

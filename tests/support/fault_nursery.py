@@ -26,11 +26,12 @@ from importlib import import_module
 from pathlib import Path
 
 import anyio
+import msgspec
 from msgspec import Raw
 
 from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.runtime.client_tls import client_context
-from support import fault_fleet, fault_hub, fault_runner
+from support import fault_duties, fault_fleet, fault_hub, fault_runner
 from support.bounds import SECONDS
 from support.processes import Processes
 
@@ -211,6 +212,10 @@ def be(arguments: list[str], descriptors: list[int]) -> None:
                 asyncio.run(fault_hub.main(Path(journal), 0, token))
             case ["fleet", place, token_file, reached_at]:
                 asyncio.run(fault_fleet.main(place, Path(token_file).read_text(), reached_at))
+            case ["fleet", place, token_file, reached_at, duties]:
+                options = msgspec.json.decode(duties, type=fault_duties.DutyOptions)
+                token = Path(token_file).read_text()
+                asyncio.run(fault_fleet.main(place, token, reached_at, options))
             case ["runner", home, url, token_file]:
                 asyncio.run(fault_runner.main(Path(home), url, Path(token_file)))
             case ["runner", home, url, token_file, name]:

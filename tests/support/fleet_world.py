@@ -11,6 +11,7 @@ import os
 import random
 import secrets
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 import anyio.to_thread
+import msgspec
 import psycopg
 from msgspec.structs import replace
 
@@ -28,6 +30,7 @@ from quarterdeck.protocol.sandbox import SandboxMode
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
+from support.fault_duties import DutyOptions
 from support.fault_hub import Row
 from support.fault_nursery import Child, Nursery
 from support.fault_world import HubGone, World, _end
@@ -46,6 +49,9 @@ class Side(World):
     number = 0
     place = ""
     paused = False
+    hook: str | None = None
+    """The address of a webhook, if the hubs have duties."""
+    began = 0.0
     web: Relay
     """The network of those who follow."""
     peers: Relay
@@ -64,12 +70,18 @@ class Side(World):
         log = self.folder / f"hub{self.number}.log"
         place = f"{self.place}&application_name={self.name}" if self.in_database else self.place
         reached_at = f"http://127.0.0.1:{self.peers.port}"
-        self._hub = hub = await self._start("fleet", log, place, self.token_file, reached_at)
+        more = () if self.hook is None else (self._duties(self.hook),)
+        self._hub = hub = await self._start("fleet", log, place, self.token_file, reached_at, *more)
         with anyio.fail_after(SECONDS):
             port = int(await hub.stdout.readline())
         for network in self.networks:
             network.target = port
         self._group.start_soon(self._listen, hub)
+
+    def _duties(self, hook: str) -> str:
+        home = self.folder / f"home{self.number}"
+        options = DutyOptions(home=str(home), hook=hook, began=self.began)
+        return msgspec.json.encode(options).decode()
 
     @property
     def in_database(self) -> bool:
@@ -117,9 +129,17 @@ class Side(World):
 class FleetWorld:
     """What a schedule plays with; as far as it goes, a `World`."""
 
-    def __init__(self, folder: Path, nursery: Nursery, processes: Processes, place: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        nursery: Nursery,
+        processes: Processes,
+        place: str,
+        hook: str | None = None,
+    ) -> None:
         self.folder = folder
         self.place = place
+        self.hook = hook
         self.chance = random.Random(0)
         self.sides: list[Side] = []
         self.runners: dict[str, Child | None] = dict.fromkeys(MACHINES)
@@ -202,12 +222,14 @@ class FleetWorld:
         (self.folder / "token").write_text(self._secret)
         for name in MACHINES:
             (self.folder / f"token-{name}").write_text(f"{self._secret}/{name}")
+        began = time.time()
         async with AsyncExitStack() as stack, anyio.create_task_group() as group:
             for number in range(2):
                 networks = [await stack.enter_async_context(relay_to()) for _ in range(3)]
                 side = Side(self.folder, self._nursery, self._processes, networks[0])
                 side.web, side.peers = networks[1:]
                 side.number, side.place, side._group = number, self.place, group
+                side.hook, side.began = self.hook, began
                 self.sides.append(side)
             try:
                 for side in self.sides:
@@ -232,9 +254,9 @@ class FleetWorld:
 
 @asynccontextmanager
 async def fleet_world(
-    folder: Path, nursery: Nursery, processes: Processes, place: str
+    folder: Path, nursery: Nursery, processes: Processes, place: str, hook: str | None = None
 ) -> AsyncIterator[FleetWorld]:
-    """A world while the block runs. `place`: the journal."""
-    one = FleetWorld(folder, nursery, processes, place)
+    """A world while the block runs. `place`: the journal. `hook`: see `fault_duties`."""
+    one = FleetWorld(folder, nursery, processes, place, hook)
     async with one.running():
         yield one
