@@ -10,34 +10,54 @@ from typing import Self
 import anyio
 import msgspec
 import pytest
+from anyio.abc import TaskStatus
 
 pytest.register_assert_rewrite("quarterdeck.testing.contracts.hub")
 
 from quarterdeck.client import Hub, calls  # noqa: E402 - after the line above
+from quarterdeck.client.feed import Feed  # noqa: E402
+from quarterdeck.client.stream import open_stream  # noqa: E402
 from quarterdeck.domain.errors import NotFound  # noqa: E402
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve  # noqa: E402
 from quarterdeck.fronts.http.shapes import session_shape  # noqa: E402
-from quarterdeck.hub.api import HubApi  # noqa: E402
-from quarterdeck.hub.hub import Hub as RealHub  # noqa: E402
 from quarterdeck.hub.permissions.service import PolicyService  # noqa: E402
 from quarterdeck.hub.workers import Workers  # noqa: E402
 from quarterdeck.journal import SqliteJournal  # noqa: E402
 from quarterdeck.journal.base import Follower  # noqa: E402
 from quarterdeck.journal.views import fold_all  # noqa: E402
 from quarterdeck.protocol import commands as cmd  # noqa: E402
+from quarterdeck.protocol import events as ev  # noqa: E402
 from quarterdeck.protocol.audit import AuditKind, AuditPage  # noqa: E402
 from quarterdeck.protocol.session_view import SessionView  # noqa: E402
 from quarterdeck.protocol.shapes import SessionPage  # noqa: E402
 from quarterdeck.protocol.stored_events import RawEvents, Stored  # noqa: E402
+from quarterdeck.protocol.stream_frames import Events, Following, Live  # noqa: E402
 from quarterdeck.protocol.usage import UsageBy, UsageReport  # noqa: E402
-from quarterdeck.protocol.views import AskView, Deltas, EventShape, MachineView, Piece  # noqa: E402  # noqa: E402
-from quarterdeck.testing.contracts.hub import HubBench, HubContract  # noqa: E402
-from support import lines  # noqa: E402
+from quarterdeck.protocol.views import (  # noqa: E402
+    AskView,
+    Deltas,
+    EventShape,
+    MachineView,
+    Piece,
+    SessionShape,
+)
+from quarterdeck.testing.contracts.hub import (  # noqa: E402
+    HubBench,
+    HubContract,
+    create,
+    until,
+)
 from support.bounds import SECONDS  # noqa: E402
 from support.front import PATIENT  # noqa: E402
-from support.hub_machines import TestMachines, TestRun, hub_with  # noqa: E402
+from support.hub_machines import MachineBench, hub_with  # noqa: E402
 
 pytestmark = pytest.mark.anyio
+
+
+def is_message(shape: EventShape) -> bool:
+    """Whether the event is a complete message of the model."""
+    event = shape.event
+    return isinstance(event, ev.Said) and b'"assistant"' in bytes(event.line)
 
 
 def stored_of(shape: EventShape) -> Stored:
@@ -84,14 +104,16 @@ class _Followed:
 
 
 class OverClient:
-    """The API of a hub, by the client alone; but for what a client has no call for."""
+    """The API of a hub, by the client alone."""
 
-    def __init__(self, real: RealHub, clients: dict[str, Hub]) -> None:
-        self._real = real
+    def __init__(self, clients: dict[str, Hub]) -> None:
         self._clients = clients
         self.client = clients["ann"]
         self.heard: list[Stored] = []
         self.news = anyio.Event()
+        self.epoch = ""
+        self._listeners: list[Callable[[Deltas], None]] = []
+        self._texts: dict[str, dict[tuple[str, int], Deltas]] = {}
 
     async def listen(self) -> None:
         """Collect all events."""
@@ -100,28 +122,65 @@ class OverClient:
             self.news.set()
             self.news = anyio.Event()
 
-    @property
-    def epoch(self) -> str:
-        return self._real.epoch
+    async def listen_live(self, *, task_status: TaskStatus[None]) -> None:
+        """Follow the text that is being generated, as a client that shows it does."""
+        async with open_stream(await self.client.locate()) as stream:
+            self.epoch = stream.hello.epoch
+            await stream.follow({}, all=True, live=True, views=False)
+            async for frame in stream.frames():
+                match frame:
+                    case Following():
+                        task_status.started()
+                    case Live(deltas=deltas, whole=whole):
+                        self._take_live(deltas, whole)
+                    case Events(events=shapes):
+                        for shape in shapes:
+                            if is_message(shape):
+                                self._texts.pop(shape.session, None)
+                    case _:
+                        pass
+
+    def _take_live(self, deltas: tuple[Deltas, ...], whole: bool) -> None:
+        for each in deltas:
+            texts = self._texts.setdefault(each.session, {})
+            key = (each.message, each.block)
+            before = "" if whole or key not in texts else texts[key].text
+            texts[key] = msgspec.structs.replace(each, text=before + each.text)
+            for listener in tuple(self._listeners):
+                listener(each)
 
     @property
     def position(self) -> int:
-        return self._real.position
+        return max((stored.position for stored in self.heard), default=0)
 
     async def reaches(self, position: int) -> bool:
-        return await self._real.reaches(position)
+        return self.position >= position
 
     @property
     def policy(self) -> PolicyService:
-        return self._real.policy
+        raise AssertionError("clients have calls for policies, and no such object")
 
     @property
     def workers(self) -> Workers:
-        return self._real.workers
+        raise AssertionError("clients have no processes of the hub")
 
     async def submit(self, command: cmd.AnyCommand) -> cmd.Outcome:
+        """Send a command; when it is done, its events have been heard."""
         client = self._clients[command.by or "ann"]
-        return await client.submit(msgspec.structs.replace(command, by=""))
+        outcome = await client.submit(msgspec.structs.replace(command, by=""))
+        try:
+            head = (await client.session(outcome.session).read()).head
+        except NotFound:  # it is deleted, which is its last event
+            while not any(self._is_deletion(stored, outcome.session) for stored in self.heard):
+                await self.news.wait()
+            return outcome
+        while not any((s.session, s.seq) == (outcome.session, head) for s in self.heard):
+            await self.news.wait()
+        return outcome
+
+    @staticmethod
+    def _is_deletion(stored: Stored, session: str) -> bool:
+        return stored.session == session and isinstance(stored.event, ev.SessionDeleted)
 
     async def sessions(
         self, *, after: str | None = None, limit: int = 100, archived: bool = False
@@ -186,7 +245,7 @@ class OverClient:
         self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
     ) -> Follower:
         if cursors is None:
-            start = self._real.position if after is None else after
+            start = self.position if after is None else after
             return _Followed(self, lambda stored: stored.position > start)
         given = dict(cursors)
         made = _Followed(
@@ -196,37 +255,36 @@ class OverClient:
         return made
 
     def live(self, listener: Callable[[Deltas], None]) -> Callable[[], None]:
-        return self._real.live(listener)
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def so_far(self, session: str) -> tuple[Deltas, ...]:
-        return self._real.so_far(session)
+        return tuple(self._texts.get(session, {}).values())
 
     def pieces(self, listener: Callable[[Piece], None]) -> Callable[[], None]:
-        return self._real.pieces(listener)
+        raise AssertionError("clients get text, and no lines that are not journalled")
 
 
-class ClientBench:
-    """The real hub behind its HTTP front, and the hand that moves the processes."""
+class _Viewer:
+    """A listener of one session's feed."""
 
-    def __init__(self, hub: HubApi, machines: TestMachines) -> None:
-        self.hub = hub
-        self._machines = machines
-        self._greeted: set[str] = set()
+    def __init__(self) -> None:
+        self.frames: list[Live] = []
 
-    async def ask(self, session: str) -> str:
-        run = self._run(session)
-        if run.run not in self._greeted:
-            self._greeted.add(run.run)
-            await run.greet()
-        await run.say(lines.asks_permission("q1"))
-        (card,) = await self.hub.asks(session=session)
-        return card.opened.ask
+    def events(self, shapes: tuple[EventShape, ...]) -> None:
+        """Not looked at."""
 
-    async def end(self, session: str) -> None:
-        await self._run(session).end()
+    def view(self, shape: SessionShape) -> None:
+        """Not looked at."""
 
-    def _run(self, session: str) -> TestRun:
-        return [run for run in self._machines.runs if run.session == session][-1]
+    def live(self, frame: Live) -> None:
+        self.frames.append(frame)
+
+    def connection_lost(self, reason: str) -> None:
+        raise AssertionError(reason)
+
+    def connection_made(self) -> None:
+        """It is there."""
 
 
 class TestClient(HubContract):
@@ -249,8 +307,26 @@ class TestClient(HubContract):
             for name in ("ann", "bob"):
                 client = Hub(url, access.make_token(name, Role.OWNER), timeout=SECONDS)
                 clients[name] = await stack.enter_async_context(client)
-            over = OverClient(hub, clients)
+            over = OverClient(clients)
             tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(over.listen)
-            yield ClientBench(over, machines)
+            await tasks.start(over.listen_live)
+            yield MachineBench(over, machines)
             tasks.cancel_scope.cancel()
+
+    async def test_a_client_that_comes_in_mid_message_gets_the_text_so_far(self) -> None:
+        async with self.bench() as bench:
+            session = await create(bench.hub)
+            await bench.write(session, "half ")
+            await bench.write(session, "a word")
+            viewer = _Viewer()
+            assert isinstance(bench.hub, OverClient)
+            feed = Feed(bench.hub.client.locate, session, 0, viewer)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(feed.run)
+                await until(lambda: bool(viewer.frames))
+                await bench.write(session, ", and more")
+                await until(lambda: len(viewer.frames) == 2)
+                tasks.cancel_scope.cancel()
+            texts = [("".join(each.text for each in f.deltas), f.whole) for f in viewer.frames]
+            assert texts == [("half a word", True), (", and more", False)]

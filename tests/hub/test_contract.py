@@ -14,35 +14,10 @@ from quarterdeck.hub.api import HubApi  # noqa: E402 - after the line above
 from quarterdeck.journal import SqliteJournal  # noqa: E402
 from quarterdeck.protocol.events import RunEnded  # noqa: E402
 from quarterdeck.testing.contracts.hub import HubBench, HubContract  # noqa: E402
-from support import lines  # noqa: E402
-from support.hub_machines import TestMachines, TestRun, hub_with  # noqa: E402
+from support.hub_machines import MachineBench, hub_with  # noqa: E402
 from support.small_deck import SmallDeck  # noqa: E402
 
 pytestmark = pytest.mark.anyio
-
-
-class HubAndMachines:
-    """The real hub, with processes that the test moves."""
-
-    def __init__(self, hub: HubApi, machines: TestMachines) -> None:
-        self.hub = hub
-        self._machines = machines
-        self._greeted: set[str] = set()
-
-    async def ask(self, session: str) -> str:
-        run = self._run(session)
-        if run.run not in self._greeted:
-            self._greeted.add(run.run)
-            await run.greet()
-        await run.say(lines.asks_permission("q1"))
-        (card,) = await self.hub.asks(session=session)
-        return card.opened.ask
-
-    async def end(self, session: str) -> None:
-        await self._run(session).end()
-
-    def _run(self, session: str) -> TestRun:
-        return [run for run in self._machines.runs if run.session == session][-1]
 
 
 class StandIn:
@@ -63,6 +38,12 @@ class StandIn:
         assert run is not None
         await self.deck.journal.append(session, [RunEnded(run=run, reason="It exited.")])
 
+    async def write(self, session: str, text: str) -> None:
+        self.deck.type(session, text)
+
+    async def say(self, session: str, text: str) -> None:
+        await self.deck.say(session, text)
+
 
 class TestHub(HubContract):
     @pytest.fixture(autouse=True)
@@ -74,7 +55,7 @@ class TestHub(HubContract):
         async with await SqliteJournal.open(self.path) as journal:
             hub, machines = hub_with(journal)
             async with hub.run():
-                yield HubAndMachines(hub, machines)
+                yield MachineBench(hub, machines)
 
 
 class TestStandIn(HubContract):

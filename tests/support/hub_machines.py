@@ -6,11 +6,15 @@ import json
 from typing import Any
 
 import anyio
+from msgspec import Raw
 
+from quarterdeck.domain.ids import new_id
+from quarterdeck.hub.api import HubApi
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.base import Journal
+from quarterdeck.protocol.commands import SendPrompt
 from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from support import lines
@@ -122,6 +126,53 @@ class TestMachines:
     def attach(self, run: str, session: str, machine: str, *, said: int) -> TestRun:
         self.runs.append(TestRun(self, run, session, said))
         return self.runs[-1]
+
+
+class MachineBench:
+    """A hub for the contract suite, and its processes in the hand of the suite.
+
+    `hub` is the real one, or a client of it.
+    """
+
+    def __init__(self, hub: HubApi, machines: TestMachines) -> None:
+        self.hub = hub
+        self._machines = machines
+        self._greeted: set[str] = set()
+        self._working: set[str] = set()
+
+    async def ask(self, session: str) -> str:
+        """Its CLI asks for a permission; gives the ask's id."""
+        run = await self._started(session)
+        await run.say(lines.asks_permission("q1"))
+        (card,) = await self.hub.asks(session=session)
+        return card.opened.ask
+
+    async def end(self, session: str) -> None:
+        """Its CLI ends."""
+        await self._run(session).end()
+
+    async def write(self, session: str, text: str) -> None:
+        """Its model generates a piece of a message, in a turn."""
+        run = await self._started(session)
+        if run.run not in self._working:
+            self._working.add(run.run)
+            await self.hub.submit(SendPrompt(session=session, prompt="w", content=Raw(b'"x"')))
+            await run.take_prompt()
+        await run.say(lines.delta(text, new_id()))
+
+    async def say(self, session: str, text: str) -> None:
+        """The message is complete."""
+        await self._run(session).say(lines.assistant(text, new_id()))
+
+    async def _started(self, session: str) -> TestRun:
+        run = self._run(session)
+        if run.run not in self._greeted:
+            self._greeted.add(run.run)
+            await run.greet()
+        return run
+
+    def _run(self, session: str) -> TestRun:
+        return [run for run in self._machines.runs if run.session == session][-1]
 
 
 def hub_with(journal: Journal, **more: Any) -> tuple[Hub, TestMachines]:

@@ -12,7 +12,7 @@ import::
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeVar
 
@@ -29,6 +29,7 @@ from quarterdeck.protocol.commands import AnyCommand
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy
+from quarterdeck.protocol.views import Deltas
 
 SECONDS = 30.0
 """No wait of the suite is longer."""
@@ -49,6 +50,12 @@ class HubBench(Protocol):
     async def end(self, session: str) -> None:
         """The session's CLI ends by itself."""
 
+    async def write(self, session: str, text: str) -> None:
+        """The session's model generates a piece of a message. Its CLI starts if it has not."""
+
+    async def say(self, session: str, text: str) -> None:
+        """The message is complete, with this text."""
+
 
 async def error_of(call: Awaitable[object], kind: type[_Error]) -> _Error:
     """The error that a call ends in. Fails when there is none."""
@@ -57,6 +64,13 @@ async def error_of(call: Awaitable[object], kind: type[_Error]) -> _Error:
     except kind as error:
         return error
     raise AssertionError(f"{kind.__name__} was expected")
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another task makes true."""
+    with anyio.fail_after(SECONDS):
+        while not condition():  # noqa: ASYNC110 - any task, in any way
+            await anyio.sleep(0.005)
 
 
 async def create(hub: HubApi, session: str | None = None, name: str = "one") -> str:
@@ -262,6 +276,31 @@ class HubContract:
             (answered,) = [event for event in audited if isinstance(event, ev.AskAnswered)]
             assert (answered.ask, answered.by, answered.allowed) == (ask, "bob", True)
 
+    # --- live text -----------------------------------------------------------------------------
+
+    async def test_text_is_told_as_it_is_generated_until_its_message_is_complete(self) -> None:
+        async with self.bench() as bench:
+            hub = bench.hub
+            session, other = await create(hub), await create(hub)
+            heard: list[Deltas] = []
+            leave = hub.live(heard.append)
+            assert hub.so_far(session) == ()
+            await bench.write(session, "half ")
+            await bench.write(session, "a word")
+            await until(lambda: _text(heard) == "half a word")
+            assert {(each.session, each.thinking) for each in heard} == {(session, False)}
+            await until(lambda: _text(hub.so_far(session)) == "half a word")
+            assert len(hub.so_far(session)) == 1
+            assert hub.so_far(other) == ()
+            head = (await hub.session(session)).head
+            await bench.say(session, "half a word and more")
+            await until(lambda: hub.so_far(session) == ())
+            assert (await hub.session(session)).head > head, "the message is in the journal"
+            leave()
+            await bench.write(session, "another")
+            await until(lambda: _text(hub.so_far(session)) == "another")
+            assert _text(heard) == "half a word"
+
     # --- reading -------------------------------------------------------------------------------
 
     async def test_a_view_is_the_fold_of_its_events(self) -> None:
@@ -327,3 +366,7 @@ class HubContract:
 
 async def _follow(hub: HubApi, cursors: dict[str, int]) -> object:
     return await anext(hub.follow(cursors))
+
+
+def _text(deltas: Iterable[Deltas]) -> str:
+    return "".join(each.text for each in deltas)
