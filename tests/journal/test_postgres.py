@@ -23,7 +23,7 @@ from quarterdeck.domain.errors import ConfigError, JournalError, StaleFence, Sta
 from quarterdeck.journal import SqliteJournal, open_journal, transfer
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.chain import Check
-from quarterdeck.journal.postgres import PostgresJournal, diagnosis, rows, schema, writer
+from quarterdeck.journal.postgres import PostgresJournal, diagnosis, rows, schema, staging, writer
 from quarterdeck.journal.postgres import journal as engine
 from quarterdeck.journal.postgres.address import Address, explained_errors
 from quarterdeck.journal.postgres.rows import PostgresGroup
@@ -474,7 +474,7 @@ async def test_one_bad_append_does_not_fail_those_beside_it(
             raise psycopg.errors.DeadlockDetected("try again")
         real(connection, group)
 
-    monkeypatch.setattr(writer, "write_group", write)
+    monkeypatch.setattr(staging, "write_group", write)
     async with await PostgresJournal.open(postgres_url) as journal:
         failed: list[str] = []
 

@@ -99,17 +99,17 @@ async def journal_beside(
 
 
 def _use_version(fold: int) -> None:
-    from quarterdeck.journal.postgres import reader, refold, rows, writer
+    from quarterdeck.journal.postgres import reader, refold, rows, staging
 
-    for module in (reader, refold, rows, writer):
+    for module in (reader, refold, rows, staging):
         assert "VIEW_VERSION" in vars(module)
         vars(module)["VIEW_VERSION"] = fold
 
 
 def _stop_in_transaction() -> None:
-    from quarterdeck.journal.postgres import writer
+    from quarterdeck.journal.postgres import staging
 
-    names = vars(writer)
+    names = vars(staging)
     real = names["write_group"]
 
     def write(*values: Any) -> None:

@@ -18,6 +18,7 @@ class Stall:
         self._target = target
         self._left: int | None = None
         self.stalled = asyncio.Event()
+        self._serving: set[asyncio.Task[None]] = set()
 
     def after(self, count: int) -> None:
         """The connection that next sends so many bytes carries no more of them."""
@@ -25,16 +26,30 @@ class Stall:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
         far_reader, far_writer = await asyncio.open_unix_connection(self._target)
         sending = asyncio.create_task(self._send(reader, far_writer))
-        with suppress(ConnectionError):
-            while data := await far_reader.read(65536):
-                writer.write(data)
-                await writer.drain()
-        sending.cancel()
-        await asyncio.wait([sending])
-        writer.close()
-        far_writer.close()
+        try:
+            with suppress(ConnectionError):
+                while data := await far_reader.read(65536):
+                    writer.write(data)
+                    await writer.drain()
+        except asyncio.CancelledError:
+            pass  # by `close`
+        finally:
+            sending.cancel()
+            writer.transport.abort()
+            far_writer.transport.abort()
+            self._serving.discard(task)
+
+    async def close(self) -> None:
+        """End all connections."""
+        while self._serving:
+            for task in self._serving:
+                task.cancel()
+            await asyncio.wait(self._serving)
 
     async def _send(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sent = 0
@@ -60,3 +75,4 @@ async def stalled_database(folder: Path) -> AsyncIterator[tuple[Stall, Path]]:
             yield stall, Path(name)
         finally:
             server.close()
+            await stall.close()

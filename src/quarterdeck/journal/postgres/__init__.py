@@ -1,8 +1,9 @@
 """The journal in PostgreSQL, for several hubs: the extra `quarterdeck[postgres]`.
 
-`address` connects and explains errors; `schema` has the tables; `writer` is the writer thread, and
-`rows` what it writes; `reader` has the queries; `shared_records` what hubs share; `signals` wakes
-other hubs; `refold` folds views of older versions again; `journal` is the interface for the hub.
+`address` connects and explains errors; `schema` has the tables; `writer` is the writer thread,
+`staging` its transactions, and `rows` what they write; `reader` has the queries; `shared_records`
+what hubs share; `signals` wakes other hubs; `refold` folds views of other versions again; `journal`
+is the interface for the hub.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from quarterdeck.journal.ownership import Lease
 from quarterdeck.journal.postgres.address import Address, explain_error, explained_errors, is_lost
 from quarterdeck.journal.postgres.reader import Reader
 from quarterdeck.journal.postgres.refold import LEASE, LEASE_SECONDS, has_old_views, refold_old
-from quarterdeck.journal.postgres.schema import writing
+from quarterdeck.journal.postgres.schema import open_transaction
 from quarterdeck.journal.postgres.shared_records import PostgresRecords
 from quarterdeck.journal.postgres.signals import Signals
 from quarterdeck.journal.postgres.writer import AWAY_SECONDS, RETRY_SECONDS, Writer
@@ -133,7 +133,7 @@ class PostgresJournal(ThreadedJournal):
         records = PostgresRecords(reader.connection)
 
         def holds() -> bool:
-            with writing(reader.connection, self._address):
+            with open_transaction(reader.connection, self._address):
                 return records.renew_lease(lease, LEASE_SECONDS)
 
         return refold_old(reader, self._address, holds)

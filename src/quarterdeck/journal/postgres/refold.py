@@ -25,7 +25,7 @@ from quarterdeck.journal.postgres.rows import (
     view_bytes,
     write_limits,
 )
-from quarterdeck.journal.postgres.schema import writing
+from quarterdeck.journal.postgres.schema import open_transaction
 from quarterdeck.journal.postgres.shared_records import NOW
 from quarterdeck.journal.transaction import UsageStage
 from quarterdeck.journal.views import VIEW_VERSION, fold
@@ -78,7 +78,7 @@ def refold(
     folding = _Folding(session, number)
     folding.read(reader)
     connection = reader.connection
-    with writing(connection, address):
+    with open_transaction(connection, address):
         row = connection.execute(
             "SELECT folded, deleted, head FROM quarterdeck.sessions WHERE number = %s FOR UPDATE",
             (number,),

@@ -273,7 +273,7 @@ def _begin(connection: Connection) -> bytes:
 
 
 @contextlib.contextmanager
-def writing(connection: Connection, address: Address) -> Iterator[None]:
+def open_transaction(connection: Connection, address: Address) -> Iterator[None]:
     """A transaction that writes, around the block."""
     try:
         begin_writing(connection, address)

@@ -1,9 +1,10 @@
 """The writer thread of the journal in PostgreSQL: it commits what is queued as a group.
 
-Owns the transaction of a group, and what happens when the database goes away in the middle of it:
-the writer connects again, and looks whether the group was stored before it answers or tries again.
-So no append is stored twice, and none is reported as lost that was stored. An append that breaks
-the connection each time fails after a few attempts; those beside it are stored without it.
+Owns the attempts to store a group (`staging`), and what happens when the database goes away in the
+middle of one: the writer connects again, and looks whether the group was stored before it answers
+or tries again. So no append is stored twice, and none is reported as lost that was stored. An
+append that breaks the connection each time fails after a few attempts; those beside it are stored
+without it.
 
 Groups grow with the load, as in SQLite's writer. Of several hubs one after the other has the
 ticket's row. A session whose view another version of the program folded is folded again before the
@@ -16,22 +17,13 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 import psycopg
 from msgspec import Struct
 
-from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
+from quarterdeck.domain.errors import JournalError, QuarterdeckError
 from quarterdeck.journal.commit_times import CommitTimes
-from quarterdeck.journal.ownership import (
-    Owner,
-    check_head,
-    check_lease,
-    check_machine,
-    machines_of,
-    owner_after,
-)
 from quarterdeck.journal.postgres.address import (
     Address,
     Connection,
@@ -41,14 +33,11 @@ from quarterdeck.journal.postgres.address import (
 )
 from quarterdeck.journal.postgres.reader import Reader
 from quarterdeck.journal.postgres.refold import refold
-from quarterdeck.journal.postgres.rows import PostgresGroup, write_group
 from quarterdeck.journal.postgres.schema import NOT_IDLE, begin_writing, identity, set_up
 from quarterdeck.journal.postgres.shared_records import PostgresRecords
+from quarterdeck.journal.postgres.staging import OldViews, Pending, Staging
 from quarterdeck.journal.shared_records import SharingRecords
-from quarterdeck.journal.transaction import Job, Known, Result
-from quarterdeck.journal.views import VIEW_VERSION
-from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.stored_events import Stored
+from quarterdeck.journal.transaction import Job, Result
 
 log = logging.getLogger(__name__)
 
@@ -67,24 +56,6 @@ RETRY_SECONDS = 0.1
 """The pause after a failure; it doubles each time."""
 LONGEST_PAUSE = 2.0
 
-_LOCK = "SELECT * FROM quarterdeck.begin_group(%b::text[], %b::text[], %b::bigint[], %b::int)"
-
-
-class _Locked(Struct):
-    """The row of a session, as this transaction has locked it."""
-
-    known: Known
-    owner: Owner | None
-    view: SessionView | None
-
-
-class _Pending(Struct):
-    """A group whose commit was sent."""
-
-    group: PostgresGroup
-    results: list[Result]
-    last: Stored | None
-
 
 class _Tries(Struct):
     """The attempts to store a group."""
@@ -102,14 +73,6 @@ class _Again(Struct):
     parts: list[list[Job]]
 
 
-class _OldViews(Exception):
-    """Sessions of a group whose views another version folded, with their numbers."""
-
-    def __init__(self, sessions: dict[str, int]) -> None:
-        super().__init__()
-        self.sessions = sessions
-
-
 class Writer:
     """Owns the writing connection and its thread."""
 
@@ -117,8 +80,9 @@ class Writer:
         """Connect, and make the tables if they are missing. Raises `psycopg.Error`."""
         self._address = address
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._sessions: dict[str, Known] = {}
-        self._pending: _Pending | None = None
+        self._staging = Staging(address)
+        self._pending: Pending | None = None
+        """The group whose commit was sent."""
         self._old: dict[str, int] = {}
         """Sessions that are folded again before the next attempt, with their numbers."""
         self._ending = threading.Event()
@@ -222,7 +186,7 @@ class Writer:
                 session, number = self._old.popitem()
                 refold(Reader(self._address, self._connection), self._address, session, number)
             return self._commit(jobs)
-        except _OldViews as found:
+        except OldViews as found:
             self._undo()
             old = found.sessions
             others = [job for job in jobs if job.session not in old]
@@ -290,7 +254,7 @@ class Writer:
 
     def _undo(self) -> None:
         """Roll back, as far as the connection still works; forget what may not be stored."""
-        self._sessions.clear()
+        self._staging.forget()
         self._old.clear()
         try:
             if not self._connection.closed:
@@ -328,9 +292,9 @@ class Writer:
                 self._pending = None
                 return error
             self._pending = None
-            return self._results_of(pending) if stored and pending is not None else None
+            return self._staging.keep(pending) if stored and pending is not None else None
 
-    def _is_stored(self, pending: _Pending) -> bool:
+    def _is_stored(self, pending: Pending) -> bool:
         """Whether a group was committed, for certain.
 
         The lost transaction has the ticket locked until it ends, so its next holder sees how it
@@ -353,36 +317,12 @@ class Writer:
         if not any(map(_does_something, jobs)):
             return [Result(job, []) for job in jobs]
         begin_writing(self._connection, self._address)
-        leases, machines = self._lock_conditions(jobs)
-        group, locked, old = self._lock(jobs)
-        wanted = (job for job in jobs if job.session in old)
-        if some := {
-            job.session: old[job.session] for job in wanted if _may_store(job, locked[job.session])
-        }:
-            raise _OldViews(some)
-        last: list[Stored] = []
-        results: list[Result] = []
-        for job in jobs:
-            try:
-                self._admit(group, job, locked, leases, machines)
-                stored = self._stage(group, job, locked)
-            except QuarterdeckError as error:
-                results.append(Result(job, error))
-                continue
-            results.append(Result(job, stored))
-            last = stored or last
-        self._drop_unused(locked)
-        write_group(self._connection, group)
-        self._pending = _Pending(group, results, last[-1] if last else None)
+        self._pending = self._staging.stage(self._connection, jobs)
         _commit(self._connection)
         # It is durable: from here on nothing can fail.
         self.times.add(time.perf_counter() - began)
         pending, self._pending = self._pending, None
-        return self._results_of(pending)
-
-    def _results_of(self, pending: _Pending) -> list[Result]:
-        self._sessions |= pending.group.sessions
-        return pending.results
+        return self._staging.keep(pending)
 
     def _do(self, job: Job, work: Callable[[SharingRecords], None]) -> Result:
         """Change the records that hubs share, in a transaction of its own."""
@@ -395,140 +335,6 @@ class Writer:
         _commit(self._connection)
         return Result(job, [])
 
-    def _lock_conditions(
-        self, jobs: list[Job]
-    ) -> tuple[dict[str, tuple[int, str]], dict[str, Owner]]:
-        """The leases and machines that the group depends on, in the order of all locks."""
-        asked = [(job.conditions, job) for job in jobs if job.conditions is not None]
-        names = sorted(
-            {conditions.lease.name for conditions, _ in asked if conditions.lease is not None}
-        )
-        on = {
-            m
-            for conditions, job in asked
-            if conditions.asks_owner
-            for m in machines_of(job.encoded.events)
-        }
-        leases: dict[str, tuple[int, str]] = {}
-        machines: dict[str, Owner] = {}
-        if names:
-            rows = self._connection.execute(
-                "SELECT name, fence, holder FROM quarterdeck.leases WHERE name = ANY(%s)"
-                " ORDER BY name FOR SHARE",
-                (names,),
-            )
-            leases = {name: (fence, holder) for name, fence, holder in rows}
-        if on:
-            # There must be a row to lock: a hub may take the machine for the first time just now.
-            self._connection.execute(
-                "INSERT INTO quarterdeck.machines SELECT name, '', 0"
-                " FROM unnest(%s::text[]) AS name ON CONFLICT (machine) DO NOTHING",
-                (sorted(on),),
-            )
-            rows = self._connection.execute(
-                "SELECT machine, hub, generation FROM quarterdeck.machines WHERE machine = ANY(%s)"
-                " ORDER BY machine FOR SHARE",
-                (sorted(on),),
-            )
-            machines = {name: Owner(hub=hub, fence=fence) for name, hub, fence in rows if hub}
-        return leases, machines
-
-    def _lock(self, jobs: list[Job]) -> tuple[PostgresGroup, dict[str, _Locked], dict[str, int]]:
-        """Lock the rows of the sessions, and the ticket. Also: the sessions with old views."""
-        names = list({job.session: None for job in jobs})
-        begin = {job.session for job in jobs if job.encoded.lines and not job.forget}
-        fresh = begin - self._sessions.keys()
-        heads = [self._cached_head(name) for name in names]
-        values = (list(fresh), names, heads, VIEW_VERSION)
-        *rows, ticket = self._connection.execute(_LOCK, values, binary=True).fetchall()
-        position, seal, tick = ticket[11:14]
-        group = PostgresGroup(position, seal)
-        group.tick = tick
-        old = {row[0]: row[1] for row in rows if row[2] and not row[3] and row[9] != VIEW_VERSION}
-        return group, {row[0]: self._read_row(group, row, old) for row in rows}, old
-
-    def _cached_head(self, session: str) -> int:
-        known = self._sessions.get(session)
-        return -1 if known is None or known.view is None else known.head
-
-    def _read_row(self, group: PostgresGroup, row: tuple[Any, ...], old: Container[str]) -> _Locked:
-        session, number, head, deleted, owner, fence = row[:6]
-        cached = self._sessions.get(session)
-        view = None if cached is None else cached.view
-        if row[10] is not None:
-            reader = Reader(self._address, self._connection)
-            view = None if session in old else reader.view_of((session, head, *row[6:11]))
-        group.owners[session] = (owner, fence)
-        return _Locked(
-            known=Known(number, head, deleted, view),
-            owner=Owner(hub=owner, fence=fence) if owner else None,
-            view=view if head else None,
-        )
-
-    def _admit(
-        self,
-        group: PostgresGroup,
-        job: Job,
-        locked: dict[str, _Locked],
-        leases: dict[str, tuple[int, str]],
-        machines: dict[str, Owner],
-    ) -> None:
-        """Check the conditions of an append, then note a claim. Raises before any change."""
-        if not job.forget and not job.encoded.lines:  # without events none begins
-            locked.setdefault(job.session, _Locked(Known(0, 0, deleted=False), None, None))
-        row = locked.get(job.session)
-        if row is None or row.known.deleted or (job.forget and not row.known.head):
-            raise NotFound("session", job.session)
-        conditions = job.conditions
-        if conditions is None:
-            return
-        check_head(conditions, job.session, row.known.head)
-        if conditions.lease is not None:
-            check_lease(conditions, *leases.get(conditions.lease.name, (None, "")))
-        if not conditions.asks_owner:
-            return
-        running = row.view is not None and row.view.run is not None
-        hub, new = owner_after(conditions, job.session, row.owner, running)
-        for machine in machines_of(job.encoded.events):
-            check_machine(machine, machines.get(machine), hub)
-        if new:
-            group.tick += 1
-            row.owner = Owner(hub=hub, fence=group.tick)
-            group.owners[job.session] = (hub, group.tick)
-            if row.known.head:
-                group.sessions.setdefault(job.session, row.known)
-
-    def _stage(self, group: PostgresGroup, job: Job, locked: dict[str, _Locked]) -> list[Stored]:
-        row = locked[job.session]
-        if not job.encoded.lines:
-            group.add_snapshot(row.known, row.view, job.snapshot)
-            return []
-        if job.forget:
-            write_group(self._connection, group)
-            group.forgotten.append(row.known.number)
-        stored = group.add(
-            job.session,
-            row.known,
-            row.view,
-            job.at,
-            job.encoded,
-            snapshot=job.snapshot,
-            forget=job.forget,
-        )
-        group.events += stored
-        row.known = group.sessions[job.session]
-        row.view = row.known.view
-        return stored
-
-    def _drop_unused(self, locked: dict[str, _Locked]) -> None:
-        """Rows of sessions that were to begin, and did not."""
-        rows = (row.known for row in locked.values())
-        unused = [known.number for known in rows if known.number and not known.head]
-        if unused:
-            self._connection.execute(
-                "DELETE FROM quarterdeck.sessions WHERE number = ANY(%s) AND head = 0", (unused,)
-            )
-
 
 def _commit(connection: Connection) -> None:
     """Commit. A transaction that failed before would end without an error."""
@@ -539,17 +345,6 @@ def _commit(connection: Connection) -> None:
 
 def _does_something(job: Job) -> bool:
     return bool(job.encoded.lines or job.snapshot is not None or job.conditions is not None)
-
-
-def _may_store(job: Job, row: _Locked) -> bool:
-    """Whether an append may be admitted, as far as it can be told without a view."""
-    conditions = job.conditions
-    if conditions is None:
-        return True
-    fence = 0 if row.owner is None else row.owner.fence
-    return conditions.after in (None, row.known.head) and (
-        conditions.fence is None or conditions.fence >= fence
-    )
 
 
 def _failures(jobs: list[Job], error: QuarterdeckError) -> list[Result]:
