@@ -14,7 +14,7 @@ from quarterdeck.hub.cli_tokens import cli_token
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.websocket.accept import serve_endpoint
-from quarterdeck.links.websocket.held import TRY_AGAIN
+from quarterdeck.links.websocket.held_socket import TRY_AGAIN
 from quarterdeck.protocol.events import Said
 from support.bounds import SECONDS
 from support.web_sockets import connect

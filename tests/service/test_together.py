@@ -334,7 +334,7 @@ async def test_a_hub_that_others_cannot_reach_is_an_alarm(
     await one._compare_once(policies)
     assert one.alarms() == (HubAlarm(code="unreachable", hub="http://127.0.0.1:1"),)
     assert "does not answer this hub: set its journal.hub_address" in caplog.text
-    assert caplog.text.count("tells the other hubs") == 1
+    assert caplog.text.count("announces the address") == 1
     await journal.forget_hub("other")
     await one._compare_once(policies)
     assert one.alarms() == ()

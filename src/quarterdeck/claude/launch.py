@@ -265,7 +265,9 @@ def _check_pairs(launch: Launch) -> None:
     if launch.model is not None and launch.model == launch.fallback_model:
         raise UsageError("fallback_model: it is the same as model")
     if launch.sdk_url is not None and not launch.sdk_url.startswith(("ws://", "wss://")):
-        raise UsageError("sdk_url: the CLI only dials ws:// or wss://, else it exits silently")
+        raise UsageError(
+            "sdk_url: the CLI connects only to ws:// or wss://, else it exits silently"
+        )
 
 
 def _check_extra(launch: Launch) -> None:

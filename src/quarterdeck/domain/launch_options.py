@@ -135,7 +135,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
             lenient=True, doc="The CLI's own limit for one run; `budget` is the hub's.",
             offer=Offer("Stop above this cost in US dollars.", shared=True)),
         Option("task_budget", "--task-budget", Kind.NUMBER,
-            doc="Tokens that the model is told it has for its task."),
+            doc="Tokens that the model has for its task, as its prompt says."),
         Option("betas", "--betas", Kind.COMMAS),
     )),
     ("The prompts. With none of these the CLI uses its own, which is what Claude Code is.", (
@@ -184,7 +184,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         Option("setting_sources", "--setting-sources", Kind.COMMAS_OR_NONE,
             choices=("local", "project", "user"),
             doc="Which settings files the CLI reads: `user`, `project`, `local`; empty: none.",
-            offer=Offer("Which settings files are read: user,project,local; '' is none.", "LIST",
+            offer=Offer("Which settings files to read: user,project,local; '' for no file.", "LIST",
                 commas=True)),
         Option("add_dirs", "--add-dir", Kind.EACH, lenient=True, changeable=True,
             offer=Offer("One more folder. Repeatable.", "FOLDER")),
@@ -235,7 +235,7 @@ SECTIONS: tuple[tuple[str, tuple[Option, ...]], ...] = (
         Option("debug_file", "--debug-file", Kind.VALUE, path=True, changeable=True,
             doc="A file of the machine that the CLI writes its log to."),
     )),
-    ("Transport: None is stdin and stdout, else the WebSocket that the CLI dials.", (
+    ("Transport: None is stdin and stdout, else the WebSocket that the CLI connects to.", (
         Option("sdk_url", "--sdk-url", Kind.VALUE,
             refused="the machine's runner holds the link to the CLI"),
     )),

@@ -35,7 +35,7 @@ from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.runners import address_of
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.accept import CliEndpoint, LinkAccess
-from quarterdeck.links.websocket.held import HeldSocket
+from quarterdeck.links.websocket.held_socket import HeldSocket
 from quarterdeck.links.websocket.link import FIRST_SECONDS, WebSocketLink
 from quarterdeck.protocol.runner_frames import TranscriptQuery
 from quarterdeck.runtime.asgi import Receive, Scope, Send, header, path_of

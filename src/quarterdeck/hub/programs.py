@@ -192,7 +192,7 @@ class Programs:
             except Gone:
                 pass
             except (msgspec.DecodeError, UnicodeDecodeError, UsageError) as error:
-                log.warning("a program sent a frame that is none: %s", error)
+                log.warning("a program sent an invalid frame: %s", error)
                 await wire.end(BAD_FRAME)
             except JournalError as error:
                 log.error("what a program said is not journalled, and not acknowledged: %s", error)

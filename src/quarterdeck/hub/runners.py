@@ -284,10 +284,10 @@ class Runners:
             except Gone:
                 pass
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                log.warning("a runner sent a frame that is none: %s", error)
+                log.warning("a runner sent an invalid frame: %s", error)
                 await wire.end(BAD_FRAME)
             except StaleFence as error:
-                log.info("a runner is told to dial again: %s", error)
+                log.info("a runner must connect again: %s", error)
                 await wire.end(MOVED)
             except JournalError as error:
                 log.error("what a runner said is not journalled, and not acknowledged: %s", error)

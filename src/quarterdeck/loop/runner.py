@@ -386,7 +386,7 @@ class _Runner:
         while self._wanted.paused and not self._wanted.stop:
             await self._news.wait()
         await self._set(paused=False)
-        self._report("Goes on.")
+        self._report("Continues.")
 
     async def _watch(self) -> None:
         """Look at what people want, again and again."""

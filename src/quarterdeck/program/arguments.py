@@ -57,7 +57,7 @@ _FREE = {
 
 _NEVER = {
     _BARE: "with it the CLI calls no hooks, and the hub's rules would not hold",
-    "--sdk-url": "the hub would not hear the CLI; it is for programs without one",
+    "--sdk-url": "the hub would not get its messages; it is for programs without one",
     "--managed-settings-in-initialize": "the hub needs to see the settings; use --managed-settings",
     "--await-claim": "the hub needs to know the session from the start",
     **dict.fromkeys(
@@ -65,7 +65,7 @@ _NEVER = {
             "--attach-serve", "--background", "--bg", "--cloud", "--desktop", "--handle-uri",
             "--remote", "--routine", "--session-tunnel", "--teleport", "--tmux",
         ),
-        "the agent would run where the hub does not hear it",
+        "the agent would run without the hub",
     ),
 }  # fmt: skip
 """Words that a command line may not have, in no place, and why not.

@@ -13,6 +13,6 @@ def check_revive(target: SessionView) -> None:
     A person resumes it. While its CLI still ends, the prompt would be queued for the next one.
     """
     if target.archived:
-        raise Forbidden("a person has archived this session: only a person may go on with it")
+        raise Forbidden("a person has archived this session: only a person may continue it")
     if target.stopped_by is not None and not is_agent(target.stopped_by):
-        raise Forbidden("a person has stopped this session: only a person may go on with it")
+        raise Forbidden("a person has stopped this session: only a person may continue it")

@@ -386,7 +386,7 @@ def _decode_row(data: bytes) -> Row | None:
     key = [cell for cell in found.key if _is_cell(cell)]
     cells = {name: cell for name, cell in found.cells.items() if _is_cell(cell)}
     if len(key) < len(found.key) or len(cells) < len(found.cells):
-        log.error("a row of another hub has a value that is none of SQLite's")
+        log.error("a row of another hub has a value that SQLite cannot store")
         return None
     return Row(name=found.name, key=tuple(key), cells=cells)
 

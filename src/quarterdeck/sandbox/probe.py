@@ -80,7 +80,7 @@ def choose(spec: SandboxSpec | None = None) -> Kind | None:
 
 
 def _try(kind: Kind) -> Probe:
-    if missing := _missing(kind):
+    if missing := _find_missing(kind):
         return Probe(kind=kind, works=False, why=missing)
     try:
         with tempfile.TemporaryDirectory(prefix="quarterdeck-probe-") as name:
@@ -91,7 +91,7 @@ def _try(kind: Kind) -> Probe:
     return Probe(kind=kind, works=not fault, why=fault or limits)
 
 
-def _missing(kind: Kind) -> str:
+def _find_missing(kind: Kind) -> str:
     match kind:
         case Kind.BUBBLEWRAP:
             there = shutil.which(bubblewrap.PROGRAM) is not None

@@ -139,7 +139,7 @@ class Proxy:
         self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """A port of the sandbox that leads to the same port of this machine."""
-        await self._during(self._pass_on(host, port, reader, writer), writer, says=False)
+        await self._serve_connection(self._pass_on(host, port, reader, writer), writer, says=False)
 
     async def _pass_on(
         self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -151,9 +151,9 @@ class Proxy:
             out_writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._during(self._answer(reader, writer), writer)
+        await self._serve_connection(self._answer(reader, writer), writer)
 
-    async def _during(
+    async def _serve_connection(
         self, work: Coroutine[None, None, None], writer: asyncio.StreamWriter, *, says: bool = True
     ) -> None:
         """Serve one connection to its end. `says`: the client is told why it is refused."""

@@ -507,7 +507,7 @@ def _ensure_runner(
         if agents := agents_in(folder):
             raise Conflict(
                 "runner_dials_elsewhere",
-                f"the local runner dials {living.hub_url} and still has {len(agents)} agents:"
+                f"the local runner connects to {living.hub_url} and still has {len(agents)} agents:"
                 " serve there, or end them first with: quarterdeck stop",
             )
         end_runner(folder)

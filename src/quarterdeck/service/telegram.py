@@ -19,9 +19,9 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http import Access
 from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.fronts.telegram.chats import Binding, Preferences, approved_tools
+from quarterdeck.fronts.telegram.display import Leaves
 from quarterdeck.fronts.telegram.options import Options, QuietHours, Transcription
 from quarterdeck.fronts.telegram.preload import load_front
-from quarterdeck.fronts.telegram.shown import Leaves
 from quarterdeck.protocol.roles import Role
 from quarterdeck.runtime.clock import Clock
 from quarterdeck.runtime.files import replace_file

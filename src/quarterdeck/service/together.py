@@ -336,7 +336,7 @@ class Together:
         if others and not self._warned and is_loopback_url(self.fleet.url):
             self._warned = True
             log.warning(
-                "this hub tells the other hubs that it is at %s, where hubs on other machines"
+                "this hub announces the address %s, where hubs on other machines"
                 " cannot reach it: set journal.hub_address",
                 self.fleet.url,
             )

@@ -95,7 +95,7 @@ def _with_parallel_results(by_uuid: Mapping[str, Entry], way: list[Entry]) -> li
     answered = {call for entry in way for call in entry.answers}
     inserts: dict[str, list[Entry]] = {}
     for response in dict.fromkeys(entry.response for entry in way if entry.response):
-        missing = tools.missing(response, done, answered)
+        missing = tools.missing_entries(response, done, answered)
         done.update(entry.uuid for entry in missing)
         inserts[last_of[response]] = missing
     return [entry for step in way for entry in (step, *inserts.get(step.uuid, ()))]
@@ -120,7 +120,9 @@ class _Tools:
                 for owner in self._owners(entry):
                     self._results.setdefault(owner, []).append(entry)
 
-    def missing(self, response: str, done: set[str], answered: Iterable[str]) -> list[Entry]:
+    def missing_entries(
+        self, response: str, done: set[str], answered: Iterable[str]
+    ) -> list[Entry]:
         """The entries of `response` that are not `done`: calls first, then their results."""
         members = self._members[response]
         inside = {member.uuid for member in members}

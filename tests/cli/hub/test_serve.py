@@ -132,5 +132,5 @@ async def test_a_runner_with_agents_is_not_left_for_a_hub_at_another_address(
     await deck("stop", "--hub-only")
     await deck.ends()
     refused = await deck("serve", "--port", "0", code=1)
-    assert "the local runner dials ws://127.0.0.1:" in refused.err
+    assert "the local runner connects to ws://127.0.0.1:" in refused.err
     assert "1 agent and the runner ended." in (await deck("stop")).out

@@ -21,7 +21,7 @@ from quarterdeck.fronts.telegram.ask_steps import (
 )
 from quarterdeck.fronts.telegram.asks import MOST_RULES, OUTLINE, Card, Draft, card, closed_part
 from quarterdeck.fronts.telegram.details import LARGEST_DETAIL, detail
-from quarterdeck.fronts.telegram.shown import Leaves
+from quarterdeck.fronts.telegram.display import Leaves
 from quarterdeck.fronts.telegram.text import LONGEST, split
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev

@@ -90,7 +90,7 @@ async def test_a_running_loop_is_paused_resumed_and_stopped(ada: Guest) -> None:
         assert (await loop_of(ada, loop.loop, "paused")).turns == 1
         await ada.tells("/loops", f"⏸ paused · {loop.title}")
         ada.press(paused, "▶️ Resume")
-        goes_on = await ada.hears(f"▶️ {loop.title} goes on")
+        goes_on = await ada.hears(f"▶️ {loop.title} continues")
         assert f"{loop.title}: turn 2" in (await ada.hears("🔐")).shown
         ada.press(goes_on, "🛑 Stop")
         asks = await ada.hears(f"Stop {loop.title}?")
@@ -132,7 +132,7 @@ async def test_words_name_a_loop_and_rights_are_those_of_the_hub(
             assert "may not steer" in (await grace.hears("⚠️")).shown
         assert (await loop_of(ada, loop.loop)).state == "running"
         await ada.tells(f"/loops pause {loop.loop[:20]}", "pauses")
-        await ada.tells(f"/loops resume {loop.title}", "goes on")
+        await ada.tells(f"/loops resume {loop.title}", "continues")
         await ada.tells("/loops pause nothing", "⚠️ there is no loop")
         await ada.tells("/loops explode", "⚠️ /loops, or /loops pause|resume|stop NAME")
         await ada.tells(f"/loops stop {loop.title}", "stops: the turn that runs is interrupted")
@@ -150,6 +150,6 @@ async def test_a_schedule_is_paused_and_resumed(house: TelegramHouse, ada: Guest
         await ada.tells("/schedules", f"paused by {grace.name}")
         grace.press(paused, "▶️ Resume nightly")
         assert "may not manage" in (await grace.hears("⚠️")).shown
-        await ada.tells("/schedules resume nightly", "▶️ nightly goes on")
+        await ada.tells("/schedules resume nightly", "▶️ nightly continues")
         await ada.tells("/schedules pause", "⚠️ /schedules, or /schedules pause|resume NAME")
         await hub.call(remove_schedule("nightly"))

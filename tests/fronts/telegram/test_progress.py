@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from quarterdeck.fronts.telegram.display import Leaves
 from quarterdeck.fronts.telegram.progress import (
     MOST_ACTIONS,
     Completed,
@@ -13,7 +14,6 @@ from quarterdeck.fronts.telegram.progress import (
     money,
     progress_text,
 )
-from quarterdeck.fronts.telegram.shown import Leaves
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import EventShape

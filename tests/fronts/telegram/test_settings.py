@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from quarterdeck.fronts.telegram.api import BotApiError, open_bot
 from quarterdeck.fronts.telegram.chats import Binding, Preferences
+from quarterdeck.fronts.telegram.display import Leaves
 from quarterdeck.fronts.telegram.front import run_front
 from quarterdeck.fronts.telegram.options import Options, Transcription
-from quarterdeck.fronts.telegram.shown import Leaves
 from quarterdeck.fronts.telegram.webhook import WebhookSettings
 from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.runtime.web_server import bind

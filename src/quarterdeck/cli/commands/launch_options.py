@@ -97,7 +97,7 @@ class NewOptions(NamedTuple):
         typer.Option(
             "--setting-sources",
             metavar="LIST",
-            help="Which settings files are read: user,project,local; '' is none.",
+            help="Which settings files to read: user,project,local; '' for no file.",
         ),
     ] = None
     add_dirs: Annotated[

@@ -216,7 +216,7 @@ def _token(
     cli: Annotated[
         bool,
         typer.Option(
-            "--cli", help="The command line with which a CLI up to 2.1.120 dials the hub."
+            "--cli", help="The command line with which a CLI up to 2.1.120 connects to the hub."
         ),
     ] = False,
     session: Annotated[

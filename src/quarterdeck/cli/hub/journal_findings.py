@@ -95,7 +95,7 @@ def _ask_hub(url: str, ca_file: str | None) -> Finding:
     import httpx2
 
     if is_loopback_url(url):
-        text = f"a hub tells the others that it is at {url}: on another machine that is not it"
+        text = f"a hub announces the address {url}: on another machine that is not it"
         return Finding("hubs", Level.WARNING, text, "Set `journal.hub_address` there.")
     try:
         trusted = client_context(None if ca_file is None else Path(ca_file))

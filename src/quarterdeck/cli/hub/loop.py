@@ -59,7 +59,7 @@ def run_in_hub(
     try:
         shape = _follow(client, shape, out.print)
     except KeyboardInterrupt:
-        print_line(f"The loop goes on. Stop it with: quarterdeck loop stop {shape.loop}")
+        print_line(f"The loop continues. Stop it with: quarterdeck loop stop {shape.loop}")
         return Exit.INTERRUPTED
     if json_output:
         print_json([client.call(calls.get(f"/api/loops/{shape.loop}", LoopReport))])

@@ -90,7 +90,7 @@ TOOLS: dict[str, tuple[type[Arguments], Right, str]] = {
     "read": (
         tools.Read,
         Right.READ,
-        "Read what a session did, from an event number on. `next` is the number to go on with.",
+        "Read what a session did, from an event number on. `next` is the number to continue with.",
     ),
     "changes": (tools.GetChanges, Right.READ, "The changes in the folder of a session, as a diff."),
     "search": (tools.SearchText, Right.READ, "Search the texts of all sessions."),

@@ -135,7 +135,7 @@ class PeerClient:
         import httpx2
 
         if not url:
-            raise PeerOffline(f"hub {hub} told nobody where it is reached")
+            raise PeerOffline(f"hub {hub} has announced no address")
         method = "GET" if body is None else "POST"
         data = b"" if body is None else msgspec.json.encode(body)
         if len(data) > MOST_BYTES:

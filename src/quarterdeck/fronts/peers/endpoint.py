@@ -174,12 +174,12 @@ class PeerEndpoint:
         body: list[bytes] = [call.body]
         answer = _Answer()
 
-        async def hear() -> Message:
+        async def receive_body() -> Message:
             if body:
                 return {"type": "http.request", "body": body.pop(), "more_body": False}
             return await receive()
 
-        await self._agents(inner, hear, answer.take)
+        await self._agents(inner, receive_body, answer.take)
         return AgentAnswer(
             status=answer.status, headers=answer.headers, body=b"".join(answer.parts)
         )

@@ -15,8 +15,8 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.telegram.details import LARGEST_DETAIL, Detail, detail
+from quarterdeck.fronts.telegram.display import Leaves, safe, safe_line, safe_start
 from quarterdeck.fronts.telegram.forms import Field, fields_of
-from quarterdeck.fronts.telegram.shown import Leaves, safe, safe_line, safe_start
 from quarterdeck.fronts.telegram.text import Part, bold, code, cut, join, parts, plain, pre
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev

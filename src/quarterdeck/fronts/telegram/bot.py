@@ -69,7 +69,9 @@ class Bot:
             return
         with self._messenger.database.transaction():
             if known is not None:
-                log.warning("the token is that of another bot: its updates are counted anew")
+                log.warning(
+                    "the token is that of another bot: its updates are counted from the start"
+                )
                 self._messenger.inbox.forget()
                 state.unset_meta(OFFSET)
             state.set_meta(BOT, bot)

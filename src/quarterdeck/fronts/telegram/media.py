@@ -15,9 +15,9 @@ import msgspec
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
 from quarterdeck.fronts.telegram.api import LARGEST_DOWNLOAD
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.message_prompts import Blocks
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.types import Document, Message
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from quarterdeck.client.calls import HubRefused
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.fronts.telegram.chats import Preferences, spec_for, split_options
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.state import PromptRow
 from quarterdeck.protocol.commands import Control, CreateSession, SendPrompt
 

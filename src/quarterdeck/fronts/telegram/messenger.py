@@ -12,11 +12,11 @@ from quarterdeck.fronts.telegram.ask_store import AskStore, Note
 from quarterdeck.fronts.telegram.asks import Press, Rows
 from quarterdeck.fronts.telegram.chats import Chosen, Place, Preferences, choose_preference
 from quarterdeck.fronts.telegram.database import Database
+from quarterdeck.fronts.telegram.display import beginning, safe
 from quarterdeck.fronts.telegram.inbox import Inbox
 from quarterdeck.fronts.telegram.options import Options
 from quarterdeck.fronts.telegram.outbox import Outbox
 from quarterdeck.fronts.telegram.rich import rich_parts
-from quarterdeck.fronts.telegram.shown import beginning, safe
 from quarterdeck.fronts.telegram.state import DAY, KEPT_DAYS, FrontState
 from quarterdeck.fronts.telegram.text import LONGEST, Part, parts, plain, split
 from quarterdeck.fronts.telegram.types import Button, Buttons

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.telegram.chats import Binding, Preferences
-from quarterdeck.fronts.telegram.shown import Leaves
+from quarterdeck.fronts.telegram.display import Leaves
 
 HEALTH = "health"
 """The stored name of what the front last heard from Telegram."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import anyio.to_thread
 
 from quarterdeck.fronts.telegram.api import BotApi, BotApiError, RichText, Upload
+from quarterdeck.fronts.telegram.display import safe_slices
 from quarterdeck.fronts.telegram.outbox_store import Content, Form, OutboxStore, State, Stored
-from quarterdeck.fronts.telegram.shown import safe_slices
 from quarterdeck.fronts.telegram.types import Message
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.telegram.chats import Verbosity
-from quarterdeck.fronts.telegram.shown import Leaves, safe, safe_line
+from quarterdeck.fronts.telegram.display import Leaves, safe, safe_line
 from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.coded_texts import end_text, with_texts

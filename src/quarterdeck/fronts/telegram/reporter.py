@@ -16,6 +16,7 @@ from quarterdeck.fronts.telegram.api import Upload
 from quarterdeck.fronts.telegram.ask_store import Note
 from quarterdeck.fronts.telegram.asks import Press, Rows, card, closed_part
 from quarterdeck.fronts.telegram.chats import VERBOSITIES, Place, Verbosity
+from quarterdeck.fronts.telegram.display import safe_line, safe_start
 from quarterdeck.fronts.telegram.messenger import Messenger
 from quarterdeck.fronts.telegram.progress import (
     Completed,
@@ -23,7 +24,6 @@ from quarterdeck.fronts.telegram.progress import (
     completed_line,
     progress_text,
 )
-from quarterdeck.fronts.telegram.shown import safe_line, safe_start
 from quarterdeck.fronts.telegram.state import Followed
 from quarterdeck.fronts.telegram.text import Part, bold, fit, join, plain
 from quarterdeck.history.story import Notice, read_event
@@ -178,7 +178,7 @@ class Reporter:
             raise
         except Exception:
             # One event that cannot be told must not keep all that follow it from being told.
-            log.exception("event %d of session %s could not be told", shape.seq, shape.session)
+            log.exception("event %d of session %s could not be reported", shape.seq, shape.session)
             self._report_trouble(followed, shape)
         return True
 

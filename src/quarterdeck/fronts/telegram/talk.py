@@ -32,12 +32,12 @@ from quarterdeck.fronts.telegram.ask_store import AskRow, Button, Note
 from quarterdeck.fronts.telegram.asks import whole
 from quarterdeck.fronts.telegram.commands.table import COMMANDS
 from quarterdeck.fronts.telegram.details import detail
+from quarterdeck.fronts.telegram.display import safe_line, safe_slices, safe_start
 from quarterdeck.fronts.telegram.jobs import Job, Services
 from quarterdeck.fronts.telegram.media import blocks_of
 from quarterdeck.fronts.telegram.message_prompts import prompt
 from quarterdeck.fronts.telegram.people import is_revoked
 from quarterdeck.fronts.telegram.reporter import session_of_turn
-from quarterdeck.fronts.telegram.shown import safe_line, safe_slices, safe_start
 from quarterdeck.fronts.telegram.text import plain
 from quarterdeck.fronts.telegram.types import CallbackQuery, GenerationStopped, Message, Update
 from quarterdeck.fronts.telegram.updates import job_of

@@ -37,7 +37,7 @@ def check_options(view: SessionView) -> None:
         raise Conflict(
             "program_options",
             f"the program of {view.session} started its agent with options that a runner does not"
-            " have, such as settings: start the program again, or have an owner go on with the"
+            " have, such as settings: start the program again, or have an owner continue with the"
             f" conversation {view.cli_session or ''} in a new session",
         )
 

@@ -185,7 +185,7 @@ def late_prompt(opened: AskOpened, answer: Answer, edit: Edit | None = None) -> 
             given = bytes(edit.input).decode()
             return f"{about} The user allows it with this input instead: {given}"
         case AllowAnswer():
-            return f"{about} The user allows it. Go on."
+            return f"{about} The user allows it. Continue."
         case DenyAnswer(message=message) | SkipAnswer(message=message):
             return f"{about} The user says no. {message}".rstrip()
         case PlanAnswer(choice="revise", feedback=feedback):

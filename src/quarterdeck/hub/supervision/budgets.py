@@ -294,7 +294,7 @@ def sentence(one: BudgetReached) -> str:
     where = "the session's budget" if one.scope in _OWN else "the limit in the configuration"
     if one.scope == "family":
         where = "its budget"
-    return f"the budget of {amount} for {whose} is used up ({spent}): raise {where} to go on"
+    return f"the budget of {amount} for {whose} is used up ({spent}): raise {where} to continue"
 
 
 _OWN = frozenset({"run", "session"})

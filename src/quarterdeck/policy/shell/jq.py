@@ -74,7 +74,7 @@ def _read(text: str, program: str, risks: dict[str, str]) -> CodeEffects:
         at = token.end()
         in_string = token.lastgroup == "quote"
         if token.lastgroup == "comment" and token.group().endswith(("\\", "\r")):
-            return unknown(f"{program}'s filter has a comment that may go on in the next line")
+            return unknown(f"{program}'s filter has a comment that may continue in the next line")
         if token.lastgroup == "open":
             depth += 1
         elif token.lastgroup == "close":

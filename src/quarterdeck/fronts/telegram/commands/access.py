@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from quarterdeck.client.calls import HubRefused
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
-from quarterdeck.fronts.telegram.shown import safe_line
 
 WRONG = (
     "This code is wrong, was used already, or is older than ten minutes. Make a new one with"

@@ -12,9 +12,9 @@ from quarterdeck.client.schedule_calls import schedules as list_schedules
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.fronts.telegram.asks import Press, Rows
 from quarterdeck.fronts.telegram.commands.base import run_button
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.progress import money
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.loop.shapes import Condition, LoopAction, LoopList, LoopShape
 from quarterdeck.protocol.schedules import ScheduleShape
@@ -32,7 +32,7 @@ _CONDITIONS: dict[Condition, str] = {
 }
 _DONE: dict[LoopAction, str] = {
     "pause": "⏸ {} pauses: the turn that runs ends, and no other begins.",
-    "resume": "▶️ {} goes on.",
+    "resume": "▶️ {} continues.",
     "stop": "🛑 {} stops: the turn that runs is interrupted.",
 }
 CONFIRM = "confirm"
@@ -142,7 +142,7 @@ async def schedules(job: Job, rest: str) -> None:
     if word not in {"pause", "resume"} or not name:
         raise UsageError("/schedules, or /schedules pause|resume NAME")
     shape = await hub.call(pause_schedule(name, paused=word == "pause"))
-    how = "is paused" if shape.paused else "goes on"
+    how = "is paused" if shape.paused else "continues"
     mark = "⏸" if shape.paused else "▶️"
     pieces: list[Part | str] = [f"{mark} ", bold(safe_line(shape.name, TITLE)), f" {how}."]
     job.say(join(pieces), (_schedule_row(shape),))

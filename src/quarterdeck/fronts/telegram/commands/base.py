@@ -11,8 +11,8 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.telegram.asks import Press
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.protocol.commands import Control
 from quarterdeck.protocol.failures import Failure, failure_of
 from quarterdeck.protocol.sessions import SessionState

@@ -10,9 +10,9 @@ import msgspec
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.telegram.api import LARGEST_UPLOAD, Upload
 from quarterdeck.fronts.telegram.commands.base import control
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.media import download
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.text import plain
 from quarterdeck.wire.commands import FileContents
 

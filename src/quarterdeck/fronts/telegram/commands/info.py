@@ -13,9 +13,9 @@ from quarterdeck.fronts.telegram.commands.base import (
     run_button,
     state_text,
 )
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.progress import duration, money
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.protocol.holds import McpServer
 from quarterdeck.protocol.sessions import Budget

@@ -10,9 +10,9 @@ import msgspec
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.telegram.asks import Press, Rows
 from quarterdeck.fronts.telegram.commands.base import run_button
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.message_prompts import prompt
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.types import Chat, ChatType, Message, User
 from quarterdeck.history.story import prompt_body
 from quarterdeck.protocol.commands import CancelPrompt

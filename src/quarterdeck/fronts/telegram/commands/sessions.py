@@ -15,10 +15,10 @@ from quarterdeck.fronts.telegram.commands.base import (
     run_button,
     session_line,
 )
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.message_prompts import prompt
 from quarterdeck.fronts.telegram.progress import money
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.history.story import prompt_body
 from quarterdeck.protocol import events as ev

@@ -20,9 +20,9 @@ from quarterdeck.fronts.telegram.chats import (
     with_preference,
 )
 from quarterdeck.fronts.telegram.commands.base import run_button
+from quarterdeck.fronts.telegram.display import safe_line
 from quarterdeck.fronts.telegram.jobs import Job
 from quarterdeck.fronts.telegram.message_prompts import NEW_BRANCH, switch
-from quarterdeck.fronts.telegram.shown import safe_line
 from quarterdeck.fronts.telegram.text import Part, bold, code, join
 from quarterdeck.protocol.commands import ChangeSession
 from quarterdeck.protocol.projects import HERE

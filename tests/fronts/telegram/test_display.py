@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from quarterdeck.fronts.telegram import shown
+from quarterdeck.fronts.telegram import display
 from quarterdeck.fronts.telegram.commands.base import state_text
+from quarterdeck.fronts.telegram.display import beginning, safe, safe_slices, safe_start
 from quarterdeck.fronts.telegram.progress import TAIL, safe_tail
-from quarterdeck.fronts.telegram.shown import beginning, safe, safe_slices, safe_start
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import LastTurn
 from support.acp_shapes import session
@@ -42,7 +42,7 @@ def test_a_text_that_is_masked_in_slices_shows_no_part_of_a_secret(
 ) -> None:
     text = f"one line\nanother line\n{secret}\n\na paragraph\nthe last line"
     for size in range(1, len(text)):
-        monkeypatch.setattr(shown, "SLICE", size)
+        monkeypatch.setattr(display, "SLICE", size)
         assert safe_slices(text) == safe(text)
         assert "hunt" not in safe_slices(text)
 
@@ -54,10 +54,10 @@ def test_a_long_text_is_masked_in_many_slices(monkeypatch: pytest.MonkeyPatch) -
         masked.append(len(text))
         return safe(text)
 
-    monkeypatch.setattr(shown, "safe", watched)
+    monkeypatch.setattr(display, "safe", watched)
     text = "A line of a long text.\n\nAnother one.\n" * 10_000
     assert safe_slices(text) == text
-    assert max(masked) < 2 * shown.SLICE
+    assert max(masked) < 2 * display.SLICE
     assert sum(masked) == len(text)
 
 
@@ -68,7 +68,7 @@ def test_of_a_huge_text_only_the_beginning_is_masked(monkeypatch: pytest.MonkeyP
         masked.append(len(text))
         return text
 
-    monkeypatch.setattr(shown, "redact", watched)
+    monkeypatch.setattr(display, "redact", watched)
     assert safe_start("word " * 1_000_000, 100) == ("word " * 20)
     assert sum(masked) <= 400
     assert safe_start("x" * 1_000_000, 100) == ""
