@@ -18,6 +18,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.history.story import Answer, StoryFold
@@ -216,6 +217,23 @@ async def test_a_session_goes_on_on_another_machine_when_its_own_one_dies(
                 assert texts.count(text) == 1, "the mirror is not shown"
             notes = [with_texts(each).text for each in events if isinstance(each, Noted)]
             assert any("'two'" in text for text in notes)
+
+            # `--continue` finds the newest conversation of a folder on the machine that is named.
+            there = replace(
+                spec,
+                machine="two",
+                directory=view.directory,
+                worktree=None,
+                session_mirror=False,
+            )
+            with pytest.raises(Conflict, match=session):
+                await hub.submit(CreateSession(spec=there, cli_latest=True))
+            prompt = Raw(json.dumps(play("in a copy")).encode())
+            latest = CreateSession(spec=there, prompt=prompt, cli_latest=True, cli_fork=True)
+            copied = await wait((await hub.submit(latest)).session, 1)
+            assert copied.machine == "two"
+            assert copied.cli_session not in {None, view.cli_session}
+            assert "the third answer" in heard(model)
         finally:
             with anyio.CancelScope(shield=True):
                 for machine in (one, two):
