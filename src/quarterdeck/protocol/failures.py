@@ -1,6 +1,6 @@
 """What went wrong with a session, as a code. Pure; the words are made where they are shown.
 
-The web app has the same rules, in `web/src/state/doing.ts`.
+The web app has the same rules, in `web/src/state/activity.ts`.
 """
 
 from __future__ import annotations
