@@ -78,5 +78,5 @@ class LaunchFields(msgspec.Struct, frozen=True, kw_only=True):
     json_schema: str | None = None
     debug_file: AnyPath | None = None
 
-    # Transport: None is stdin and stdout, else the WebSocket that the CLI dials.
+    # Transport: None is stdin and stdout, else the WebSocket that the CLI connects to.
     sdk_url: str | None = None

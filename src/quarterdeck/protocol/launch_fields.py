@@ -31,7 +31,7 @@ class LaunchMembers(Value):
     max_budget_usd: float | None = None
     """The CLI's own limit for one run; `budget` is the hub's."""
     task_budget: int | None = None
-    """Tokens that the model is told it has for its task."""
+    """Tokens that the model has for its task, as its prompt says."""
     betas: tuple[str, ...] = ()
     system_prompt: str | None = None
     system_prompt_file: str | None = None
