@@ -26,6 +26,8 @@ class Exit(IntEnum):
     """The CLI was not found, could not be started, or died."""
     AGENT = 4
     """An agent ran a command that is for people; nothing was done."""
+    JOURNAL_MOVED = 75
+    """`serve`: the journal's database is another one (`service.JOURNAL_MOVED`)."""
     INTERRUPTED = 130
     """Ctrl-C."""
     OUTPUT_CLOSED = 141

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.cli.exits import Exit
 from quarterdeck.service.service import JOURNAL_MOVED
 from quarterdeck.testing.postgres import PostgresServer
 from support.forks import Forks
@@ -43,7 +44,7 @@ async def test_a_hub_whose_database_is_replaced_ends_with_a_code_and_starts_agai
     deck.command.env["QUARTERDECK_JOURNAL_URL"] = url
     await deck.serve("--no-runner")
     replace_database(postgres, url)
-    assert await deck.ends() == JOURNAL_MOVED
+    assert await deck.ends() == JOURNAL_MOVED == Exit.JOURNAL_MOVED
     assert "The hub has stopped." in deck.said
     await deck.serve("--no-runner")  # as a supervisor does
     assert deck.address in (await deck("status")).out
