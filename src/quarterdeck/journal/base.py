@@ -2,7 +2,7 @@
 
 The journal is the append-only record of all sessions: every event, numbered per session without
 gaps, and in one order over all sessions. The hub appends; every front follows. The engines are
-`memory` and `sqlite`; both pass the suite in `quarterdeck.testing.contracts.journal`.
+`memory`, `sqlite` and `postgres`; all pass the suite in `quarterdeck.testing.contracts.journal`.
 
 A journal knows events. It does not know what a line of the CLI means.
 
