@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import anyio
@@ -9,7 +11,10 @@ import anyio.to_thread
 import pytest
 from acp import RequestError, schema
 from msgspec import Raw
+from typer.core import TyperGroup
+from typer.main import get_command
 
+from quarterdeck.cli.app import app
 from quarterdeck.client.calls import HubRefused
 from quarterdeck.protocol.commands import AnswerAsk, Control, DenyAnswer
 from quarterdeck.service.local_hub import person_here
@@ -17,6 +22,7 @@ from quarterdeck.testing import Gate, ScriptedModel, Text, ToolUse, play, reply
 from support.acp_editor import Editor, editor
 from support.acp_wire import MEGABYTES_10, Wire, shows
 from support.bounds import SECONDS
+from support.pages import page
 from support.processes import Processes
 from support.scenes import bash
 from support.served_deck import ServedDeck
@@ -446,3 +452,31 @@ async def test_a_hub_that_is_killed_in_mid_turn_is_waited_for(
         assert "The hub is there again" in here.text()
     await deck("stop")
     await deck.ends()
+
+
+HOW_TO = page("docs/how-to/use-quarterdeck-from-an-editor.md")
+COMMAND = re.compile(r'"quarterdeck"\W+(?:(?:args =|:command-params)\W+)?"acp"')
+"""How the languages of editors write the command and its argument."""
+
+
+def test_every_editor_of_the_how_to_has_a_configuration_that_the_command_accepts() -> None:
+    sections = dict(part.split("\n", 1) for part in HOW_TO.text.split("\n## ")[1:])
+    for editor_name, language, count in (
+        ("Zed", "json", 1),
+        ("JetBrains", "json", 1),
+        ("Neovim", "lua", 2),
+        ("Emacs", "elisp", 1),
+    ):
+        blocks = sections[editor_name].split(f"```{language}\n")[1:]
+        assert len(blocks) == count, editor_name
+        if language != "json":
+            assert all(COMMAND.search(block) for block in blocks), editor_name
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    found = [json.loads(block.code)["agent_servers"] for block in HOW_TO.blocks("json")]
+    servers = [server for each in found for server in each.values()]
+    assert len(servers) == 3
+    for server in servers:
+        name, *options = server["args"]
+        assert (server["command"], name) == ("quarterdeck", "acp")
+        group.commands[name].make_context(name, options)  # ends the process if one is unknown
