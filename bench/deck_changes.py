@@ -9,7 +9,6 @@ while that one is scrolled.
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 from pathlib import Path
 
@@ -64,13 +63,13 @@ SCROLL = """(frames) => new Promise((done) => {
 
 
 class Reviewed(Value):
-    """Medians in ms, and the frames."""
+    """In ms, one of each round; and the frames of the last."""
 
-    opened: float
-    by_address: float
+    opened: list[float]
+    by_address: list[float]
     """With the whole page, and nothing read before."""
-    next_file: float
-    long_file: float
+    next_file: list[float]
+    long_file: list[float]
     frames: list[float]
 
 
@@ -106,10 +105,10 @@ async def measure_changes(folder: Path, deck: Service, page: Page, rounds: int) 
         addresses.append(float(await page.evaluate(PAINTED)))
     await deck.hub.submit(StopSession(session=SESSION))
     return Reviewed(
-        opened=statistics.median(opened[1:]),
-        by_address=statistics.median(addresses[1:]),
-        next_file=statistics.median(steps[1:]),
-        long_file=statistics.median(longs[1:]),
+        opened=opened[1:],
+        by_address=addresses[1:],
+        next_file=steps[1:],
+        long_file=longs[1:],
         frames=frames,
     )
 
