@@ -50,7 +50,8 @@ class SeveralHubs:
 def typed(command: str) -> str:
     """The line of the page that begins with this command."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    (line,) = {line for block in blocks for line in block.splitlines() if line.startswith(command)}
+    lines = {str(line) for block in blocks for line in block.splitlines()}
+    (line,) = (line for line in lines if line.startswith(command))
     return line
 
 
