@@ -21,7 +21,7 @@ from quarterdeck.cli.local.findings import Level
 from quarterdeck.config.settings import JournalSettings, Settings
 from quarterdeck.domain.errors import ConfigError, JournalError, StaleFence, StaleHead, UsageError
 from quarterdeck.journal import SqliteJournal, open_journal, transfer
-from quarterdeck.journal.base import Journal
+from quarterdeck.journal.base import Journal, Owner
 from quarterdeck.journal.chain import Check
 from quarterdeck.journal.postgres import PostgresJournal, diagnosis, rows, schema, staging, writer
 from quarterdeck.journal.postgres import journal as engine
@@ -223,11 +223,8 @@ async def test_a_server_that_is_killed_loses_nothing_and_doubles_nothing(
             assert await take(follower, 240) == stored
 
 
-@pytest.mark.parametrize("stored", [True, False])
-async def test_a_commit_without_an_answer_is_looked_for_before_it_is_tried_again(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch, stored: bool
-) -> None:
-    """The connection breaks right after, or right before, the commit arrives."""
+def cut_next_commit(monkeypatch: pytest.MonkeyPatch, *, stored: bool) -> list[int]:
+    """The connection breaks right after, or right before, the next commit arrives."""
     real: Any = psycopg.Connection.execute
     cut: list[int] = []
 
@@ -240,9 +237,17 @@ async def test_a_commit_without_an_answer_is_looked_for_before_it_is_tried_again
             raise psycopg.OperationalError("server closed the connection unexpectedly")
         return real(self, query, *values, **named)
 
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    return cut
+
+
+@pytest.mark.parametrize("stored", [True, False])
+async def test_a_commit_without_an_answer_is_looked_for_before_it_is_tried_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
     async with await PostgresJournal.open(postgres_url) as journal:
         await journal.append("a", [created_event()])
-        monkeypatch.setattr(psycopg.Connection, "execute", execute)
+        cut = cut_next_commit(monkeypatch, stored=stored)
         with anyio.fail_after(SECONDS):
             (found,) = await journal.append("a", [note("once")], after=1)
         assert cut
@@ -250,6 +255,42 @@ async def test_a_commit_without_an_answer_is_looked_for_before_it_is_tried_again
         assert await journal.read("a", after=1) == [found]
         (then,) = await journal.append("a", [note("then")], after=2)
         assert then.position == 3
+
+
+@pytest.mark.parametrize("stored", [True, False])
+async def test_so_is_one_that_changes_what_hubs_share(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, stored: bool
+) -> None:
+    """Else a hub would learn that another one was faster, which was itself."""
+    async with await PostgresJournal.open(postgres_url) as journal:
+        await journal.append("a", [created_event()])
+        with anyio.fail_after(SECONDS):
+            for number in range(2):
+                cut = cut_next_commit(monkeypatch, stored=stored)
+                before = await journal.shared_value("tokens", "one")
+                known = 0 if before is None else before.version
+                values = {"one": bytes([number]), "two": None}
+                version = await journal.share_all("tokens", values, expected={"one": known})
+                value = await journal.shared_value("tokens", "one")
+                assert value is not None
+                assert (cut, value.version, value.value) == ([1], version, bytes([number]))
+                monkeypatch.undo()
+            cut = cut_next_commit(monkeypatch, stored=stored)
+            fence = await journal.raise_fence("box", "hub1", after=0)
+            owner = await journal.machine_owner("box")
+            assert cut
+            assert owner == Owner(hub="hub1", fence=fence)
+            monkeypatch.undo()
+            cut = cut_next_commit(monkeypatch, stored=stored)
+            fence = await journal.take_over("a", "hub1")
+            assert cut
+            assert await journal.owner("a") == Owner(hub="hub1", fence=fence)
+            monkeypatch.undo()
+            cut = cut_next_commit(monkeypatch, stored=stored)
+            lease = await journal.take_lease("work", "hub1", 60)
+            assert cut
+            assert lease is not None
+            await journal.append("a", [note("with it")], lease=lease)
 
 
 async def test_a_hub_that_is_stopped_in_a_transaction_holds_nobody_up(postgres_url: str) -> None:

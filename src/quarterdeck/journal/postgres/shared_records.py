@@ -28,6 +28,15 @@ NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 """The time in ms, by the clock of the database."""
 _URL = "coalesce(h.url, '')"
 _SHARED = "SELECT value, version FROM quarterdeck.shared WHERE namespace = %s AND key = %s"
+_MACHINE_NOW = (
+    "SELECT 1 FROM quarterdeck.machines WHERE machine = %s AND hub = %s AND generation = %s"
+)
+_SHARED_NOW = (
+    "SELECT 1 FROM quarterdeck.shared s"
+    " JOIN unnest(%s::text[], %s::bytea[]) new (key, value)"
+    " ON s.key = new.key AND s.value IS NOT DISTINCT FROM new.value"
+    " WHERE s.namespace = %s AND s.version = %s HAVING count(*) = %s"
+)
 
 
 class PostgresRecords:
@@ -35,6 +44,9 @@ class PostgresRecords:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.proof: tuple[str, tuple[object, ...]] | None = None
+        """The query that has a row if what was changed last is stored, and its values. None: it can
+        be done again."""
 
     def announce(self, hub: str, url: str) -> None:
         """Store where a hub is."""
@@ -83,6 +95,7 @@ class PostgresRecords:
             "UPDATE quarterdeck.sessions SET owner = %s, fence = %s WHERE number = ANY(%s)",
             (hub, generation, [row[0] for row in rows]),
         )
+        self.proof = _MACHINE_NOW, (machine, hub, generation)
         return generation
 
     def take_over(self, session: str, hub: str) -> int:
@@ -98,6 +111,10 @@ class PostgresRecords:
         self._rows(
             "UPDATE quarterdeck.sessions SET owner = %s, fence = %s WHERE number = %s",
             (hub, fence, rows[0][0]),
+        )
+        self.proof = (
+            "SELECT 1 FROM quarterdeck.sessions WHERE session = %s AND owner = %s AND fence = %s",
+            (session, hub, fence),
         )
         return fence
 
@@ -146,6 +163,10 @@ class PostgresRecords:
             "UPDATE quarterdeck.leases SET holder = %s, fence = %s,"
             " until = clock_timestamp() + make_interval(secs => %s) WHERE name = %s",
             (holder, fence, seconds, name),
+        )
+        self.proof = (
+            "SELECT 1 FROM quarterdeck.leases WHERE name = %s AND holder = %s AND fence = %s",
+            (name, holder, fence),
         )
         return Lease(name=name, fence=fence)
 
@@ -227,6 +248,8 @@ class PostgresRecords:
             " DO UPDATE SET value = excluded.value, version = excluded.version",
             (namespace, version, list(values), list(values.values())),
         )
+        given = list(values), list(values.values()), namespace, version, len(values)
+        self.proof = _SHARED_NOW, given
         return version
 
     def forget_removed(self, namespace: str, before: int) -> None:

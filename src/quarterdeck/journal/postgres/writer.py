@@ -57,6 +57,15 @@ RETRY_SECONDS = 0.1
 LONGEST_PAUSE = 2.0
 
 
+class _Change(Struct):
+    """A change of the records that hubs share, whose commit was sent."""
+
+    job: Job
+    query: str
+    """It has a row if the change is stored: see `PostgresRecords.proof`."""
+    values: tuple[object, ...]
+
+
 class _Tries(Struct):
     """The attempts to store a group."""
 
@@ -81,8 +90,8 @@ class Writer:
         self._address = address
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._staging = Staging(address)
-        self._pending: Pending | None = None
-        """The group whose commit was sent."""
+        self._pending: Pending | _Change | None = None
+        """The group, or the change, whose commit was sent."""
         self._old: dict[str, int] = {}
         """Sessions that are folded again before the next attempt, with their numbers."""
         self._ending = threading.Event()
@@ -292,22 +301,29 @@ class Writer:
                 self._pending = None
                 return error
             self._pending = None
-            return self._staging.keep(pending) if stored and pending is not None else None
+            if pending is None or not stored:
+                return None
+            if isinstance(pending, _Change):
+                return [Result(pending.job, [])]
+            return self._staging.keep(pending)
 
-    def _is_stored(self, pending: Pending) -> bool:
-        """Whether a group was committed, for certain.
+    def _is_stored(self, pending: Pending | _Change) -> bool:
+        """Whether a transaction was committed, for certain.
 
         The lost transaction has the ticket locked until it ends, so its next holder sees how it
-        ended. A position may have been given again meanwhile: the whole event is compared.
+        ended. A number may have been given again meanwhile: the whole event, or value, is compared.
         """
-        if pending.last is None:
+        if isinstance(pending, Pending) and pending.last is None:
             return False  # without events it can be done again
-        want = pending.last
         with self._connection.transaction():
             self._connection.execute(NOT_IDLE.encode())
             self._connection.execute("SELECT 1 FROM quarterdeck.ticket FOR UPDATE")
-            found = Reader(self._address, self._connection).everything(want.position - 1, 1)
-        return found == [want]
+            if isinstance(pending, _Change):
+                rows = self._connection.execute(pending.query.encode(), pending.values).fetchall()
+                return bool(rows)
+            want = pending.last
+            at = 0 if want is None else want.position - 1
+            return Reader(self._address, self._connection).everything(at, 1) == [want]
 
     def _commit(self, jobs: list[Job]) -> list[Result]:
         began = time.perf_counter()
@@ -317,22 +333,26 @@ class Writer:
         if not any(map(_does_something, jobs)):
             return [Result(job, []) for job in jobs]
         begin_writing(self._connection, self._address)
-        self._pending = self._staging.stage(self._connection, jobs)
+        self._pending = staged = self._staging.stage(self._connection, jobs)
         _commit(self._connection)
         # It is durable: from here on nothing can fail.
         self.times.add(time.perf_counter() - began)
-        pending, self._pending = self._pending, None
-        return self._staging.keep(pending)
+        self._pending = None
+        return self._staging.keep(staged)
 
     def _do(self, job: Job, work: Callable[[SharingRecords], None]) -> Result:
         """Change the records that hubs share, in a transaction of its own."""
         begin_writing(self._connection, self._address)
+        records = PostgresRecords(self._connection)
         try:
-            work(PostgresRecords(self._connection))
+            work(records)
         except QuarterdeckError as error:
             self._connection.execute("ROLLBACK")
             return Result(job, error)
+        if records.proof is not None:
+            self._pending = _Change(job, *records.proof)
         _commit(self._connection)
+        self._pending = None
         return Result(job, [])
 
 
