@@ -68,7 +68,7 @@ class Programs:
     async def start(self, *words: str, cli: str | None = str(OURS), **env: str) -> Running:
         """Start a program of the folder `programs`, with the CLI that is named."""
         name, *arguments = words
-        return await self.run([str(PROGRAMS / name), *arguments], cli=cli, **env)
+        return await self.run([str(PROGRAMS / name), *arguments], cli=cli, folder=None, **env)
 
     async def run(
         self,

@@ -82,7 +82,8 @@ def _timeout(seconds: float | None) -> Any:
 
 def _start_once() -> None:
     """Have the example end when it starts the CLI again."""
-    start, started = anyio.open_process, []
+    start = anyio.open_process
+    started: list[object] = []
 
     async def open_process(*given: Any, **more: Any) -> Any:
         if started:

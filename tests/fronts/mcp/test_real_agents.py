@@ -96,8 +96,8 @@ def direct_worker(request: ModelRequest, given: list[str]) -> Said:
             return reply(tool("spawn", prompt="You are the HELPER.", name="helper"))
         case [made]:
             return reply(tool("wait", session=json.loads(made)["session"], seconds=100))
-        case [_, waited, *_]:
-            return reply(Text(f"worker heard: {json.loads(waited)['answer']}"))
+        case _:
+            return reply(Text(f"worker heard: {json.loads(given[1])['answer']}"))
 
 
 @pytest.fixture
