@@ -600,6 +600,7 @@ async def test_the_doctor_looks_at_the_database(
     assert first["fsync is off: a power failure can lose everything"] is Level.PROBLEM
     seen = diagnosis.diagnose(postgres_url)
     assert (seen.schema, seen.pooler, seen.standbys) == (len(schema.MIGRATIONS), "", "")
+    assert (seen.oldest, seen.readable) == (1, False)
     odd = replace(
         seen,
         latency_ms=99.0,
@@ -608,9 +609,13 @@ async def test_the_doctor_looks_at_the_database(
         pooler="transaction",
         fsync=True,
         synchronous_commit="local",
+        readable=True,
     )
     monkeypatch.setattr(diagnosis, "diagnose", lambda *_: odd)
-    assert list(found(postgres_url).values()).count(Level.WARNING) == 5
+    assert list(found(postgres_url).values()).count(Level.WARNING) == 6
+    monkeypatch.setattr(diagnosis, "diagnose", lambda *_: replace(odd, oldest=99))
+    levels = found(postgres_url)
+    assert any("store nothing" in text and levels[text] is Level.PROBLEM for text in levels)
     monkeypatch.undo()
     (away,) = look_at_journal(Settings(journal=JournalSettings(url="postgresql://x@127.0.0.1:1/x")))
     assert away.level is Level.PROBLEM

@@ -77,7 +77,22 @@ def look_at_journal(settings: Settings) -> Iterable[Finding]:
             f"the database's clock is {found.clock_ms / 1000:+.0f} s off",
             "Set both clocks by the network.",
         )
-    if found.schema > found.known:
+    if found.readable:
+        yield Finding(
+            "journal",
+            Level.WARNING,
+            "the connection to the database is not encrypted, and what is stored has secrets",
+            "Add `?sslmode=verify-full` to `journal.url`, or use a private network.",
+        )
+    if found.oldest > found.known:
+        yield Finding(
+            "journal",
+            Level.PROBLEM,
+            f"its tables are too new for this Quarterdeck (schema {found.schema}, this one knows "
+            f"{found.known}): its hubs store nothing",
+            "Upgrade this one.",
+        )
+    elif found.schema > found.known:
         yield Finding(
             "journal",
             Level.WARNING,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from ipaddress import ip_address
 from typing import Any
 
 from quarterdeck.domain.structs import Value
@@ -42,6 +43,10 @@ class Diagnosis(Value):
     """The version of the tables; 0 if there are none."""
     known: int
     """The version that this program makes."""
+    oldest: int = 0
+    """The oldest version of a program that may use the tables."""
+    readable: bool = False
+    """Whether others can read the connection: it leaves this machine without TLS."""
     hubs: tuple[str, ...] = ()
     """The addresses that hubs have announced a moment ago."""
 
@@ -58,10 +63,10 @@ def diagnose(url: str, password: str | None = None) -> Diagnosis:
             " current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),"
             " to_regclass('quarterdeck.journal')::text",
         )
-        schema = 0
+        schema = oldest = 0
         hubs: list[str] = []
         if table is not None:
-            (schema,) = _one(connection, "SELECT version FROM quarterdeck.journal")
+            schema, oldest = _one(connection, "SELECT version, compatible FROM quarterdeck.journal")
             places = PostgresRecords(connection).hubs()
             hubs = sorted(place.url for place in places if place.url and place.age < PRESENT_MS)
         return Diagnosis(
@@ -75,8 +80,17 @@ def diagnose(url: str, password: str | None = None) -> Diagnosis:
             pooler=_pooler(address, connection),
             schema=schema,
             known=len(MIGRATIONS),
+            oldest=oldest,
+            readable=_is_readable(connection),
             hubs=tuple(hubs),
         )
+
+
+def _is_readable(connection: Connection) -> bool:
+    """Whether a connection leaves this machine without TLS."""
+    if connection.pgconn.ssl_in_use or connection.info.host.startswith(("/", "@")):
+        return False
+    return not ip_address(connection.info.hostaddr.partition("%")[0]).is_loopback
 
 
 def _times(connection: Connection) -> tuple[float, float]:
