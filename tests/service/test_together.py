@@ -22,8 +22,8 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http import Role
 from quarterdeck.hub import fleet
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.ownership import hold_lease
 from quarterdeck.journal.postgres import PostgresJournal
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.shapes import HubAlarm
@@ -330,7 +330,9 @@ async def test_a_hub_that_others_cannot_reach_is_an_alarm(
     await journal.announce("other", "http://127.0.0.1:1")
     await one._compare_once(policies)
     assert one.alarms() == (), "it may have just begun"
-    assert "it is at http://127.0.0.1:8765, where hubs on other machines" in caplog.text
+    assert (
+        "announces the address http://127.0.0.1:8765, where hubs on other machines" in caplog.text
+    )
     await one._compare_once(policies)
     assert one.alarms() == (HubAlarm(code="unreachable", hub="http://127.0.0.1:1"),)
     assert "does not answer this hub: set its journal.hub_address" in caplog.text
