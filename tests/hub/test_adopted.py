@@ -19,9 +19,8 @@ from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import ForkSession, ResumeSession, SendPrompt
 from quarterdeck.protocol.events import CliSession
-from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, frame
-from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.sessions import INBOUND, SessionState
 from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ from quarterdeck.hub.fleet import PeerOffline
 from quarterdeck.hub.hub import ORPHANS
 from quarterdeck.hub.runners import MOVED
 from quarterdeck.hub.shell import record
-from quarterdeck.journal.leases import hold_lease
+from quarterdeck.journal.ownership import hold_lease
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -38,7 +38,6 @@ from quarterdeck.protocol.events import (
     SessionCreated,
     SessionRenamed,
 )
-from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
@@ -53,7 +52,7 @@ from quarterdeck.protocol.runner_frames import (
     Write,
     program_session,
 )
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import INBOUND, SessionSpec
 from support import lines
 from support.bounds import SECONDS
 from support.fleets import PROMPT, Side, create, machine, two_hubs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.hub.lost_turns import SETTLE_MS, LostTurn
+from quarterdeck.hub.turns import SETTLE_MS, LostTurn
 from quarterdeck.wire import codec
 
 

@@ -17,7 +17,6 @@ from quarterdeck.hub.programs import name_of
 from quarterdeck.hub.runners import BAD_FRAME, address_of
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol import commands as cmd
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
@@ -30,7 +29,7 @@ from quarterdeck.protocol.runner_frames import (
     program_session,
 )
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import LOCAL, SessionSpec
 from support import lines
 from support.bounds import SECONDS
 from support.runner_sockets import Socket

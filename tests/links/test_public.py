@@ -12,8 +12,8 @@ import pytest
 
 from quarterdeck import links
 from quarterdeck.claude import Launch, environment
+from quarterdeck.domain import close_codes
 from quarterdeck.links import Redial, StopSteps
-from quarterdeck.links.websocket import codes
 from support.bounds import SECONDS
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/links.md").read_text()
@@ -43,7 +43,7 @@ def test_the_page_names_everything_that_can_be_set_and_everything_that_is_passed
     variables = [name for names in environment.PASSED.values() for name in names]
     for name in (*fields, *variables, *environment.API_BILLING, *environment.NEVER):
         assert f"`{name}`" in PAGE, name
-    for code in (*codes.PERMANENT, codes.CLOSED, codes.REPLACED):
+    for code in (*close_codes.PERMANENT, close_codes.CLOSED, close_codes.REPLACED):
         assert str(code) in PAGE
     for name in links.__all__:
         assert name in PAGE, name

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.runtime.client_tls import system_context
 from quarterdeck.runtime.local_ca import LocalCa, Names
-from quarterdeck.runtime.system_trust import system_context
 
 NAMES = Names.of(["localhost"])
 

@@ -17,8 +17,8 @@ from quarterdeck.domain.errors import Conflict, JournalError, StaleFence
 from quarterdeck.fronts.http.people import FILE as PEOPLE
 from quarterdeck.fronts.http.people import PeopleStore, renumber_united
 from quarterdeck.fronts.http.roles import Person
-from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.ownership import hold_lease
 from quarterdeck.protocol.people import NewSavedPrompt, PreferenceChange, PreferenceKind
 from quarterdeck.protocol.roles import Role
 from quarterdeck.runtime.shared_tables import Row, RowConflict

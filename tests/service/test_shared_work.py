@@ -18,8 +18,8 @@ from quarterdeck.fronts.schedules.store import FILE as SCHEDULES
 from quarterdeck.fronts.webhooks.outbox import FILE as WEBHOOKS
 from quarterdeck.fronts.webhooks.outbox import Outbox, Waiting
 from quarterdeck.hub.hub import Hub
-from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.ownership import hold_lease
 from quarterdeck.protocol.schedules import FiringState
 from quarterdeck.service.shared_files import Shared, SharedFiles
 from quarterdeck.service.shared_rows import SharedRows

@@ -20,7 +20,7 @@ from quarterdeck.hub.ended_asks import waiting_asks
 from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.service import PolicyService
-from quarterdeck.hub.usage import usage_report
+from quarterdeck.hub.supervision.budgets import usage_report
 from quarterdeck.hub.workers import Workers
 from quarterdeck.journal.base import Follower
 from quarterdeck.journal.memory import MemoryJournal

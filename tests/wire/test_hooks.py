@@ -6,7 +6,6 @@ from claude_agent_sdk.types import HookEvent as OfficialEvent
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.wire.hook_inputs import decode_hook_input
 from quarterdeck.wire.hooks import (
     HookEvent,
     HookInput,
@@ -18,6 +17,7 @@ from quarterdeck.wire.hooks import (
     UnknownHook,
 )
 from quarterdeck.wire.permissions import SetMode
+from quarterdeck.wire.requests import decode_hook_input
 
 BASE = {"session_id": "s", "transcript_path": "/t", "cwd": "/c", "permission_mode": "default"}
 

@@ -9,9 +9,8 @@ import pytest
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.protocol.machine_requests import FileState, PutFile, SeeFile, SeenFile
-from quarterdeck.worktrees import files, seen_file
-from quarterdeck.worktrees.files import target_of
-from quarterdeck.worktrees.seen_file import LARGEST_TEXT, see_file
+from quarterdeck.worktrees import files
+from quarterdeck.worktrees.files import LARGEST_TEXT, see_file, target_of
 
 
 def see(folder: Path, path: str) -> SeenFile:
@@ -89,8 +88,8 @@ def test_a_link_that_takes_the_place_of_a_folder_meanwhile_is_not_followed(
         (work / "sub").symlink_to(private)
         return found
 
-    monkeypatch.setattr(seen_file, "target_of", swapped)
-    found = seen_file.see_file(SeeFile(directory=str(work), path="sub/token"))
+    monkeypatch.setattr(files, "target_of", swapped)
+    found = files.see_file(SeeFile(directory=str(work), path="sub/token"))
     assert found.text == ""
     assert found.state is not FileState.TEXT
 

@@ -7,13 +7,13 @@ document becomes a `HubRefused`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from quarterdeck.domain.addresses import check_encrypted
 from quarterdeck.domain.errors import (
@@ -29,6 +29,14 @@ from quarterdeck.protocol.command_table import row_of
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.machine_requests import Changes, Folders, Settled, StoredFile
 from quarterdeck.protocol.problems import Problem
+from quarterdeck.protocol.schedules import (
+    Firing,
+    FiringList,
+    RunSchedule,
+    Schedule,
+    ScheduleList,
+    ScheduleShape,
+)
 from quarterdeck.protocol.shapes import (
     AskList,
     EventPage,
@@ -44,6 +52,15 @@ from quarterdeck.protocol.shapes import (
 )
 from quarterdeck.protocol.usage import UsageBy, UsageReport
 from quarterdeck.protocol.views import SessionShape
+
+Content = str | Raw | Sequence[Mapping[str, object] | Struct]
+"""A text, content blocks of the Messages API, or their JSON."""
+
+
+def content_of(prompt: Content) -> Raw:
+    """A prompt as JSON."""
+    return prompt if isinstance(prompt, Raw) else Raw(msgspec.json.encode(prompt))
+
 
 PAGE = 500
 """The entries of a page that a client asks for."""
@@ -295,3 +312,37 @@ def whoami() -> Call[Me]:
 def health() -> Call[Health]:
     """Whether the hub answers, and its version. It needs no token."""
     return get("/healthz", Health)
+
+
+def schedules() -> Call[ScheduleList]:
+    """The schedules and inbound webhooks, by name."""
+    return get("/api/schedules", ScheduleList)
+
+
+def add_schedule(schedule: Schedule) -> Call[ScheduleShape]:
+    """Add a schedule. The same one again changes nothing."""
+    return send("POST", "/api/schedules", ScheduleShape, schedule)
+
+
+def remove_schedule(name: str) -> Call[ScheduleList]:
+    """Remove a schedule; gives those that are left."""
+    return send("DELETE", _at(name), ScheduleList)
+
+
+def pause_schedule(name: str, *, paused: bool = True) -> Call[ScheduleShape]:
+    """Pause a schedule, or resume it."""
+    return send("POST", _at(name, "pause" if paused else "resume"), ScheduleShape)
+
+
+def run_schedule(name: str, id_: str | None = None) -> Call[Firing]:
+    """Start a session now, once for an id."""
+    return send("POST", _at(name, "run"), Firing, RunSchedule(id=id_))
+
+
+def firings(name: str, *, before: str | None = None, limit: int = 50) -> Call[FiringList]:
+    """The starts of a schedule, newest first."""
+    return get(_at(name, "firings"), FiringList, {"before": before, "limit": limit})
+
+
+def _at(name: str, *more: str) -> str:
+    return "/".join(["/api/schedules", *(quote(part, safe="") for part in (name, *more))])

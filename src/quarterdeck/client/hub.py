@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 from msgspec.structs import replace
 
 from quarterdeck.client import calls
-from quarterdeck.client.calls import AnswerLost, Call, HubAddress, HubOffline
-from quarterdeck.client.content import content_of
+from quarterdeck.client.calls import AnswerLost, Call, HubAddress, HubOffline, content_of
 from quarterdeck.client.local import URL_VARIABLE, address_in
 from quarterdeck.client.session import SessionClient
 from quarterdeck.domain.errors import LinkRefused, UsageError
@@ -33,7 +32,7 @@ from quarterdeck.runtime.client_tls import client_context
 if TYPE_CHECKING:
     import httpx2
 
-    from quarterdeck.client.content import Content
+    from quarterdeck.client.calls import Content
 
 SECONDS = 60.0
 """For one answer. The slowest, a stop, waits for a CLI to end by itself."""

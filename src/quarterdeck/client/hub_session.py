@@ -31,7 +31,7 @@ from quarterdeck.wire.controls import SessionControls
 from quarterdeck.wire.decisions import Decision
 
 if TYPE_CHECKING:
-    from quarterdeck.client.content import Content
+    from quarterdeck.client.calls import Content
     from quarterdeck.client.public import Hub
 
 R = TypeVar("R")

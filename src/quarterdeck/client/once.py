@@ -17,7 +17,7 @@ from quarterdeck.protocol.sessions import SessionSpec
 
 if TYPE_CHECKING:
     from quarterdeck.client.asks import DecideAsk
-    from quarterdeck.client.content import Content
+    from quarterdeck.client.calls import Content
 
 
 class HubReply(Value):

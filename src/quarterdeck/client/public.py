@@ -29,8 +29,8 @@ from quarterdeck.client.calls import (
     HubConflict,
     HubNotFound,
     HubOffline,
+    content_of,
 )
-from quarterdeck.client.content import content_of
 from quarterdeck.client.hub import SECONDS, HubClient
 from quarterdeck.client.hub_session import HubSession
 from quarterdeck.client.local import address_in, local_address, read_token
@@ -49,7 +49,7 @@ from quarterdeck.wire.decisions import Allow, Decision, Deny
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from quarterdeck.client.content import Content
+    from quarterdeck.client.calls import Content
 
 AWAY_SECONDS = 300.0
 """How long a command waits for a hub that is away. A restart takes a few seconds."""

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import msgspec
 
-from quarterdeck.client.content import Content, content_of
+from quarterdeck.client.calls import Content, content_of
 from quarterdeck.domain.errors import LinkClosed, NotFound, RequestCancelled, TurnFailed
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.coded_texts import end_of, end_text

@@ -23,7 +23,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from quarterdeck.client import calls
-from quarterdeck.client.content import Content, content_of
+from quarterdeck.client.calls import Content, content_of
 from quarterdeck.client.feed import Feed
 from quarterdeck.client.query import HubTurn, message_of
 from quarterdeck.domain.errors import QuarterdeckError, UsageError

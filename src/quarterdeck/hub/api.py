@@ -13,7 +13,6 @@ from typing import Protocol
 from quarterdeck.hub.call_record import CallRecord as CallRecord
 from quarterdeck.hub.checkpoints import read_checkpoints as read_checkpoints
 from quarterdeck.hub.cli_access import CliAccess as CliAccess
-from quarterdeck.hub.cli_sessions import CliSessions as CliSessions
 from quarterdeck.hub.cli_tokens import session_of as session_of
 from quarterdeck.hub.fleet import Asker as Asker
 from quarterdeck.hub.fleet import Fleet as Fleet
@@ -23,6 +22,7 @@ from quarterdeck.hub.fleet import act_as as act_as
 from quarterdeck.hub.fleet import ask_as as ask_as
 from quarterdeck.hub.fleet import own_work as own_work
 from quarterdeck.hub.live import Live as Live
+from quarterdeck.hub.new_sessions import CliSessions as CliSessions
 from quarterdeck.hub.permissions.policy_texts import PolicyFileText as PolicyFileText
 from quarterdeck.hub.permissions.service import PolicyService as PolicyService
 from quarterdeck.hub.permissions.service import PolicyView as PolicyView

@@ -17,8 +17,7 @@ from quarterdeck.hub.decisions.inputs import Note, RecordCall
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.shell import record
 from quarterdeck.protocol.events import Decided, SessionCreated
-from quarterdeck.protocol.machines import PROGRAM
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import PROGRAM, SessionSpec
 
 RECORD = "calls-at-mcp"
 NAME = "Calls at /mcp"

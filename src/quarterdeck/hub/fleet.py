@@ -28,9 +28,9 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.journal.base import HubPlace, Journal, Lease, Owner
 from quarterdeck.journal.ownership import PRESENT_MS
 from quarterdeck.protocol.commands import AnyCommand, Outcome
-from quarterdeck.protocol.machines import LOCAL, UNMANAGED
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import LOCAL, UNMANAGED
 from quarterdeck.protocol.views import MachineView
 
 log = logging.getLogger(__name__)

@@ -62,25 +62,23 @@ from quarterdeck.hub.session_memory import LoadedSessions
 from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.hub.session_requests import check_answerer, submit
 from quarterdeck.hub.shell import carry_out, handle
-from quarterdeck.hub.supervision.budgets import Limits
+from quarterdeck.hub.supervision.budgets import Limits, usage_report
 from quarterdeck.hub.supervision.supervisor import Supervisor
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.hub.transcript_in_use import TranscriptInUse
-from quarterdeck.hub.usage import usage_report
 from quarterdeck.hub.workers import Workers
 from quarterdeck.hub.worktrees import Worktrees, folder_of
 from quarterdeck.journal.base import Follower, Journal, Owner
-from quarterdeck.journal.leases import lease_for
+from quarterdeck.journal.ownership import lease_for
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import Event, PromptQueued, RunStarting, SessionCreated
-from quarterdeck.protocol.machines import INBOUND, LOCAL, PROGRAM, UNMANAGED
 from quarterdeck.protocol.modes import resumed_spec
 from quarterdeck.protocol.runner_frames import Program, RunReport
 from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import INBOUND, LOCAL, PROGRAM, UNMANAGED, Origin, SessionSpec
 from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import UsageBy, UsageReport
 from quarterdeck.protocol.views import AskView, Deltas, MachineView, Piece

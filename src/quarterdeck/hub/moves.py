@@ -33,9 +33,8 @@ from quarterdeck.protocol.machine_requests import (
     PlaceTranscript,
     PutTranscript,
 )
-from quarterdeck.protocol.machines import LOCAL, UNMANAGED
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import LOCAL, UNMANAGED, SessionSpec
 from quarterdeck.runtime.off_loop import off_loop
 from quarterdeck.transcripts.layout import config_dir_of
 from quarterdeck.transcripts.mirror import MirroredLines

@@ -2,7 +2,7 @@
 
 Owns which conversation of the CLI a new session goes on with, and which members of a spec need
 another one. The newest conversation of a folder is looked for on the machine of the session: on the
-hub's own disk, or by the runner of another machine.
+hub's own disk, or by the runner of another machine (`CliSessions`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,39 @@ from anyio import to_thread
 
 from quarterdeck.claude.forced_settings import SIMPLE, is_simple
 from quarterdeck.domain.errors import NotFound, UsageError
-from quarterdeck.hub.cli_sessions import CliSessions
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.launch_members import BYPASS, bypass_names
-from quarterdeck.protocol.machines import LOCAL
-from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.machine_requests import CliSessionsOnDisk, SeeCliSessions
+from quarterdeck.protocol.sessions import LOCAL, Origin, SessionSpec
 from quarterdeck.transcripts.catalogue import list_sessions
 from quarterdeck.transcripts.layout import config_dir_of
+
+SECONDS = 60.0
+"""A disk with thousands of transcripts takes a few seconds."""
+
+
+class CliSessions:
+    """Looks at the disks of machines."""
+
+    def __init__(self, requests: MachineRequests) -> None:
+        self._requests = requests
+
+    async def on_disk(
+        self, machine: str, *, directory: str | None = None, limit: int = 100
+    ) -> CliSessionsOnDisk:
+        """The newest ones. Raises `Conflict` with the machine's code, or `LinkError`."""
+        wanted = SeeCliSessions(limit=limit, directory=directory)
+        return await self._requests.run(machine, wanted, CliSessionsOnDisk, seconds=SECONDS)
+
+    async def newest(self, machine: str, directory: str, config: str | None) -> str | None:
+        """The newest conversation in a folder, if there is one. Raises as `on_disk`.
+
+        `config` is the folder in which the CLI keeps them, if that is not where it always is.
+        """
+        wanted = SeeCliSessions(limit=1, directory=directory, worktrees=False, config=config)
+        found = await self._requests.run(machine, wanted, CliSessionsOnDisk, seconds=SECONDS)
+        return found.sessions[0].cli_session if found.sessions else None
 
 
 def check_new(spec: SessionSpec) -> None:

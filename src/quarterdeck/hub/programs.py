@@ -28,7 +28,6 @@ from quarterdeck.domain.ids import is_id
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.run_sockets import Gone, NumberedPort, Wire, bearer, next_frame, not_here
 from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, REPLACED, TRY_AGAIN, address_of
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
@@ -45,6 +44,7 @@ from quarterdeck.protocol.runner_frames import (
     Written,
     program_session,
 )
+from quarterdeck.protocol.sessions import LOCAL
 from quarterdeck.runtime.asgi import Receive, Scope, Send
 
 log = logging.getLogger(__name__)

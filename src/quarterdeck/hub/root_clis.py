@@ -14,8 +14,8 @@ import msgspec
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
 from quarterdeck.journal.base import Journal
 from quarterdeck.protocol.events import RunStarting, Said
-from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import INBOUND
 
 LAST_EVENTS = 200
 """Events of a run in which the message is looked for."""

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.hub.lines import is_greeting
-from quarterdeck.hub.lost_turns import LostTurn
 from quarterdeck.hub.peer_prompts import REMEMBERED
 from quarterdeck.hub.permissions.answers import reply_to
 from quarterdeck.hub.permissions.edits import Edit, edited_call
@@ -30,7 +29,7 @@ from quarterdeck.hub.status import StatusTracker
 from quarterdeck.hub.supervision.meter import Meter
 from quarterdeck.hub.supervision.watchdog import UNSTOPPABLE, Watch
 from quarterdeck.hub.switches import Switches
-from quarterdeck.hub.turns import NO_RESULT, Turns
+from quarterdeck.hub.turns import NO_RESULT, LostTurn, Turns
 from quarterdeck.journal.holds import evolve_holds
 from quarterdeck.policy.decide import Behavior, Verdict
 from quarterdeck.protocol.commands import Answer
@@ -64,8 +63,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.holds import Holds
-from quarterdeck.protocol.machines import INBOUND, PROGRAM
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import INBOUND, PROGRAM, SessionSpec
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message

@@ -24,7 +24,6 @@ from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.run_sockets import Gone, NumberedPort, Wire, bearer, next_frame, not_here
 from quarterdeck.policy.facts import Private
 from quarterdeck.protocol.coded_texts import coded_text
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.runner_frames import (
     EARLIER,
     PROTOCOL,
@@ -56,7 +55,7 @@ from quarterdeck.protocol.sandbox import (
     SandboxRequest,
     old_runner_report,
 )
-from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import LOCAL, Origin, SessionSpec
 from quarterdeck.protocol.views import MachineView
 from quarterdeck.runtime.asgi import Receive, Scope, Send, header, path_of
 

@@ -34,9 +34,8 @@ from quarterdeck.hub.waiters import Waiters
 from quarterdeck.journal.base import Journal, Snapshot
 from quarterdeck.journal.views import fold
 from quarterdeck.protocol.events import Event, RunEnded, RunStarting, Sent
-from quarterdeck.protocol.machines import INBOUND, UNMANAGED
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.sessions import INBOUND, UNMANAGED, SessionSpec, SessionState
 from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.wire.base import Message
 

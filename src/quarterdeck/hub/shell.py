@@ -27,7 +27,7 @@ from quarterdeck.hub.decisions.table import TABLE
 from quarterdeck.hub.facts import gather
 from quarterdeck.hub.session import Session, UnheardEnd
 from quarterdeck.protocol.events import Event, RunStarting
-from quarterdeck.protocol.machines import UNMANAGED
+from quarterdeck.protocol.sessions import UNMANAGED
 
 GREETING_SECONDS = 90.0
 """How long a CLI may take to answer `initialize` before it is ended."""

@@ -21,7 +21,6 @@ from quarterdeck import __version__
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.domain.secrets import mask_tokens_in
 from quarterdeck.domain.structs import DECODE_ERRORS, Mutable, Value
-from quarterdeck.hub.lost_turns import LostTurn
 from quarterdeck.hub.permissions.gate import PermissionGate
 from quarterdeck.hub.permissions.open_asks import OpenAsks
 from quarterdeck.hub.run_state import RunState
@@ -29,7 +28,7 @@ from quarterdeck.hub.status import StatusTracker
 from quarterdeck.hub.supervision.meter import Meter
 from quarterdeck.hub.supervision.watchdog import Watch
 from quarterdeck.hub.switches import Switches
-from quarterdeck.hub.turns import Turns
+from quarterdeck.hub.turns import LostTurn, Turns
 from quarterdeck.protocol.events import SandboxStarted
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.protocol.stored_events import Stored, stored_size

@@ -15,8 +15,8 @@ from pathlib import Path
 from anyio import to_thread
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import LOCAL
 from quarterdeck.transcripts.layout import find_session, is_session_id
 
 RECENT_SECONDS = 60.0

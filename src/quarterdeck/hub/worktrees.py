@@ -32,11 +32,10 @@ from quarterdeck.protocol.machine_requests import (
     StoredFile,
     TreeAction,
 )
-from quarterdeck.protocol.machines import INBOUND, PROGRAM
 from quarterdeck.protocol.projects import HERE, Project, merge_budgets, resolve_spec, with_sandbox
 from quarterdeck.protocol.sandbox import SandboxSettings
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import Budget, SessionSpec
+from quarterdeck.protocol.sessions import INBOUND, PROGRAM, Budget, SessionSpec
 
 TEXT_LIMIT = 1024 * 1024
 

@@ -34,12 +34,12 @@ from quarterdeck.journal.memory_records import MemoryRecords
 from quarterdeck.journal.ownership import Conditions, Lease, conditions_of
 from quarterdeck.journal.shared_records import SharingJournal, SharingRecords
 from quarterdeck.journal.tail import Tail
-from quarterdeck.journal.usage_sums import UsageSums
+from quarterdeck.journal.usage import UsageSums
 from quarterdeck.journal.views import fold
 from quarterdeck.protocol.audit import AuditKind, AuditPage
 from quarterdeck.protocol.events import AskAnswered, Event, PromptQueued, SessionDeleted
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import LOCAL
 from quarterdeck.protocol.stored_events import RawEvents, Stored, stored_size
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.protocol.views import AskView

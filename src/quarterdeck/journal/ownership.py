@@ -6,16 +6,22 @@ one is always higher: a machine's generation, the fence of a session or a lease,
 a shared value. The engines store the records; nothing here knows how.
 
 One hub on its own journal gives none of the conditions below, and nothing is checked.
+
+The work of a singleton passes many hands before it is recorded: a retention rule gives a command, a
+schedule writes to its store. Each record of it names the lease (`hold_lease`), so that the journal
+refuses it once another hub took the lease over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from quarterdeck.domain.errors import StaleFence, StaleHead, StaleLease, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.events import Event, RunStarting
-from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.sessions import LOCAL
 
 _LONGEST = 256
 PRESENT_MS = 20_000
@@ -171,3 +177,22 @@ def _encodes(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+_held: ContextVar[Lease | None] = ContextVar("held", default=None)
+
+
+@contextmanager
+def hold_lease(lease: Lease) -> Iterator[None]:
+    """What is done in the block is done under this lease, also in its threads and tasks."""
+    token = _held.set(lease)
+    try:
+        yield
+    finally:
+        _held.reset(token)
+
+
+def lease_for(name: str) -> Lease | None:
+    """The lease of this name, if what runs here is done under it."""
+    lease = _held.get()
+    return lease if lease is not None and lease.name == name else None

@@ -20,7 +20,7 @@ from quarterdeck.journal.ownership import (
     SharedValue,
     check_name,
 )
-from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.sessions import LOCAL
 
 _Answer = TypeVar("_Answer")
 

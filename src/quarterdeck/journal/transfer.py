@@ -19,7 +19,7 @@ from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.chain import Check, Link
-from quarterdeck.journal.usage_rows import COLUMNS
+from quarterdeck.journal.usage import COLUMNS
 from quarterdeck.protocol.audit import Checked
 
 Row = Sequence[Any]

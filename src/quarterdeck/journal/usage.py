@@ -9,9 +9,10 @@ in the time zone of the hub.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from msgspec import convert
 from msgspec.structs import astuple
 
 from quarterdeck.domain.structs import Value
@@ -143,3 +144,80 @@ def _finite(number: float) -> float:
 
 _MOST_USD = 1e12
 """A higher cost of one turn is an error, and must not corrupt a sum."""
+
+
+COLUMNS = Used.__struct_fields__
+"""The columns of the sums, behind slot, session, project, machine and model."""
+
+_LIMIT = ("machine", "limit", "status", "at", "resets_at", "used", "session")
+
+
+def usage_row(staged: tuple[int, Share]) -> tuple[object, ...]:
+    """The row that adds a share to the session with this number."""
+    number, share = staged
+    return (share.slot, number, share.project, share.machine, share.model, *astuple(share.used))
+
+
+def sum_row(key: str, sums: Iterable[float]) -> UsageRow:
+    """A row of sums."""
+    return UsageRow(key=key, used=convert(dict(zip(COLUMNS, sums, strict=True)), Used))
+
+
+def limit_row(found: LimitState) -> tuple[object, ...]:
+    """The row of a limit."""
+    return (
+        found.machine,
+        found.limit,
+        found.status,
+        found.at,
+        found.resets_at,
+        found.used,
+        found.session,
+    )
+
+
+def limit_of(row: Sequence[object]) -> LimitState:
+    """The limit of a row."""
+    return convert(dict(zip(_LIMIT, row, strict=True)), LimitState)
+
+
+class UsageSums:
+    """Every share, and the last report of each limit."""
+
+    def __init__(self) -> None:
+        self._shares: list[tuple[str, Share]] = []
+        self._limits: dict[tuple[str, str], LimitState] = {}
+
+    def take(self, before: SessionView | None, after: SessionView, stored: Stored) -> None:
+        """Add a stored event."""
+        self._shares += [(stored.session, share) for share in shares(before, after, stored)]
+        if (new_limit := limit_state(after, stored)) is not None:
+            self._limits[new_limit.machine, new_limit.limit] = new_limit
+
+    def rows(self, by: UsageBy, since: int | None, until: int | None) -> list[UsageRow]:
+        """The usage between two times."""
+        first, end = slots(since, until)
+        found: dict[str, Used] = {}
+        for session, share in self._shares:
+            if first <= share.slot < end:
+                key = _key(by, session, share)
+                found[key] = add(found.get(key, Used()), share.used)
+        return [UsageRow(key=key, used=found[key]) for key in sorted(found)]
+
+    def limits(self) -> list[LimitState]:
+        """The limits of each account."""
+        return [self._limits[key] for key in sorted(self._limits)]
+
+
+def _key(by: UsageBy, session: str, share: Share) -> str:
+    match by:
+        case UsageBy.DAY:
+            return day_of(share.slot)
+        case UsageBy.PROJECT:
+            return share.project
+        case UsageBy.MODEL:
+            return share.model
+        case UsageBy.MACHINE:
+            return share.machine
+        case UsageBy.SESSION:
+            return session

@@ -17,6 +17,27 @@ from quarterdeck.domain.close_codes import describe_code
 from quarterdeck.domain.coded import AlarmAct, CodedText, TextCode
 from quarterdeck.domain.exits import Exit, exit_text
 from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.shapes import HubAlarm
+
+_HUB_ALARMS = {
+    "other_configuration": ("has another quarterdeck.toml", "make them alike"),
+    "other_policy": ("has another policy.toml", "make them alike"),
+    "unreachable": (
+        "does not answer this hub",
+        "set its journal.hub_address to an address that other hubs reach",
+    ),
+}
+
+
+def alarm_text(alarm: HubAlarm) -> str:
+    """An alarm as a sentence without its end."""
+    return f"the hub at {alarm.hub} {_HUB_ALARMS[alarm.code][0]}"
+
+
+def alarm_advice(alarm: HubAlarm) -> str:
+    """What is to be done about it, without a capital and an end."""
+    return _HUB_ALARMS[alarm.code][1]
+
 
 C = TextCode
 E = TypeVar("E", bound=ev.Event)

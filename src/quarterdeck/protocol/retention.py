@@ -51,3 +51,14 @@ class Plan(Value, omit_defaults=False):
     def freed(self) -> int:
         """The size of the sessions to delete."""
         return sum(each.bytes for each in self.leaving)
+
+
+class RetentionReport(Value, omit_defaults=False):
+    """What went, or (`dry_run`) would go."""
+
+    dry_run: bool
+    leaving: tuple[Leaving, ...]
+    freed_bytes: int
+    sessions: int
+    """All sessions there are, before anything goes, and their bytes."""
+    bytes: int

@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import field
 
 from quarterdeck.domain.coded import CodedText, TextCode
+from quarterdeck.domain.errors import Forbidden
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.accounts import Account
 from quarterdeck.protocol.agent_messages import AgentMessages
@@ -30,7 +31,7 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.holds import Holds
 from quarterdeck.protocol.sandbox import SandboxState
-from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.sessions import SessionSpec, SessionState, is_agent
 from quarterdeck.protocol.views import AskView as AskView
 from quarterdeck.protocol.views import LastTurn
 from quarterdeck.protocol.views import PromptView as PromptView
@@ -212,3 +213,14 @@ def only_counts(event: Event) -> bool:
     This is true of nearly all events. An engine need not write the rest of the view for them.
     """
     return type(event) in _ONLY_COUNTS
+
+
+def check_revive(target: SessionView) -> None:
+    """Raise `Forbidden` for an agent's prompt to a session that a person has stopped or archived.
+
+    A person resumes it. While its CLI still ends, the prompt would be queued for the next one.
+    """
+    if target.archived:
+        raise Forbidden("a person has archived this session: only a person may continue it")
+    if target.stopped_by is not None and not is_agent(target.stopped_by):
+        raise Forbidden("a person has stopped this session: only a person may continue it")

@@ -17,6 +17,23 @@ from quarterdeck.protocol import launch_members as check
 from quarterdeck.protocol.launch_fields import LaunchMembers
 from quarterdeck.protocol.sandbox import SandboxMode, SandboxOptions
 
+LOCAL = "local"
+"""The name of the machine that the hub itself is on."""
+
+
+INBOUND = "dialled"
+"""The machine of a run whose CLI connected to the hub itself: which machine that is, is unknown.
+Journals have this value, so it keeps its spelling."""
+
+
+PROGRAM = "program"
+"""The machine of a run that a program has started by itself, with `quarterdeck-claude`."""
+
+
+UNMANAGED = frozenset({INBOUND, PROGRAM})
+"""Machines on which the hub can start nothing."""
+
+
 AUTO = "auto"
 """The effort, or the amount of thinking, that the CLI chooses by itself."""
 OFF = "off"

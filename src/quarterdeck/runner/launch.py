@@ -25,8 +25,7 @@ from quarterdeck.domain.launch_options import CARRIED
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.launch_members import without_bypass
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-from quarterdeck.transcripts.copies import bring_session
-from quarterdeck.transcripts.layout import config_dir_of
+from quarterdeck.transcripts.layout import bring_session, config_dir_of
 from quarterdeck.worktrees.worktrees import Worktrees
 
 BYPASS = "bypassPermissions"

@@ -1,7 +1,8 @@
 """The data folder, as the commands on this machine use it: the hub, the runner, their tokens.
 
 Owns the names of the shared files, the lock of the hub, and the token of this machine's commands.
-`serve`, `stop`, `status` and `target` are above; it starts nothing.
+The hub keeps that token valid: it may run for longer, and clients cannot make one. `serve`, `stop`,
+`status` and `target` are above; it starts nothing.
 
     hub.lock      locked while a hub serves from this folder
     hub.json      the address of that hub
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import fcntl
 import getpass
+import logging
 import os
 import signal
 import time
@@ -27,7 +29,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from quarterdeck.domain.errors import Conflict
+import anyio
+import anyio.to_thread
+
+from quarterdeck.domain.errors import Conflict, Forbidden
 from quarterdeck.policy.facts import Private
 from quarterdeck.runtime.agent_process import refuse_agents
 from quarterdeck.runtime.files import lock_file, replace_file
@@ -173,3 +178,23 @@ def end_process(pid: int, gone: Callable[[], bool]) -> bool:
                 return True
             time.sleep(0.05)
     return gone()
+
+
+CHECK_SECONDS = 86400.0
+
+log = logging.getLogger(__name__)
+
+
+async def have_own_token(home: Path) -> None:
+    """Have a valid token in the data folder, before others find the hub."""
+    try:
+        await anyio.to_thread.run_sync(own_token, home)
+    except (Forbidden, OSError) as error:
+        log.warning("there is no token for programs on this machine: %s", error)
+
+
+async def keep_own_token(home: Path) -> None:
+    """Have one, until it is cancelled."""
+    while True:
+        await anyio.sleep(CHECK_SECONDS)
+        await have_own_token(home)

@@ -35,10 +35,9 @@ from quarterdeck.loop.shapes import LoopAction, LoopShape, NewLoop, request_of, 
 from quarterdeck.loop.spec import StopReason
 from quarterdeck.loop.state import LoopState, Stopped
 from quarterdeck.loop.store import LoopStore, ManifestError
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.sandbox import SandboxRequest
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import LOCAL, SessionSpec
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.service.loop_boxes import sandboxes

@@ -43,12 +43,12 @@ from quarterdeck.fronts.http import (
 from quarterdeck.fronts.http.people import PeopleStore
 from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.history.service import HistoryService
-from quarterdeck.hub.cli_sessions import CliSessions
 from quarterdeck.hub.cli_tokens import CliTokens
 from quarterdeck.hub.hub import ORPHANS, Hub
+from quarterdeck.hub.new_sessions import CliSessions
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.transcript_in_use import TranscriptInUse
-from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.sessions import LOCAL
 from quarterdeck.runner import live_runner, spawn_runner
 from quarterdeck.runner.home import LOG
 from quarterdeck.runtime.allocator import bound_free_memory
@@ -71,14 +71,15 @@ from quarterdeck.service.local_hub import (
     HubState,
     agents_in,
     end_runner,
+    have_own_token,
     hub_lock,
+    keep_own_token,
     private_in,
 )
 from quarterdeck.service.local_runner import supervised_runner
 from quarterdeck.service.logs import Logs
 from quarterdeck.service.loops import Loops
 from quarterdeck.service.notifications import Notifications, notification_settings, run_variables
-from quarterdeck.service.own_token import have_own_token, keep_own_token
 from quarterdeck.service.reach import HubReach
 from quarterdeck.service.relay import make_relay, relay_lines, relay_port
 from quarterdeck.service.reload import watch_config

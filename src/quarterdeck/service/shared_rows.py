@@ -26,7 +26,7 @@ import anyio.to_thread
 
 from quarterdeck.domain.errors import Conflict, JournalError
 from quarterdeck.journal.base import Journal, SharedChanges
-from quarterdeck.journal.leases import lease_for
+from quarterdeck.journal.ownership import lease_for
 from quarterdeck.journal.shared_records import LARGEST_VALUE
 from quarterdeck.runtime.shared_tables import Incoming, Row, RowConflict, Tables
 from quarterdeck.runtime.sqlite_files import transaction

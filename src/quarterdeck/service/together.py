@@ -42,8 +42,8 @@ from quarterdeck.hub.fleet import Fleet
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.base import HubPlace, Journal, Lease
-from quarterdeck.journal.leases import hold_lease, lease_for
-from quarterdeck.protocol.alarm_texts import alarm_advice, alarm_text
+from quarterdeck.journal.ownership import hold_lease, lease_for
+from quarterdeck.protocol.coded_texts import alarm_advice, alarm_text
 from quarterdeck.protocol.shapes import HubAlarm
 from quarterdeck.runtime.duties import SharedPlace
 from quarterdeck.runtime.files import replace_file

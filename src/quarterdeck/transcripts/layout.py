@@ -6,17 +6,22 @@ exception: of two folders with similar names it searches for the one that mentio
 
     <config dir>/projects/<project folder>/<session id>.jsonl
     <config dir>/projects/<project folder>/<session id>/subagents/**/agent-<agent id>.jsonl
+
+The CLI resumes only sessions of the folder in which it is started: `bring_session` copies one
+there.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
+from uuid import uuid4
 
 import msgspec
 
@@ -183,3 +188,26 @@ def _may_hold(folder: Path, path: str) -> bool:
             return True
         named = named or b'"cwd":' in head
     return not named
+
+
+def bring_session(session_id: str, directory: AnyPath, config_dir: AnyPath | None = None) -> Path:
+    """The session's file with the project of `directory`, copied there if it is with another one.
+
+    Raises `UsageError` if there is no such session. Blocks on the disk.
+    """
+    projects = projects_dir(config_dir)
+    there = (
+        projects / project_folder_name(project_path(directory)) / f"{check_id(session_id)}.jsonl"
+    )
+    if there.is_file():
+        return there
+    found = require_session(session_id, None, config_dir)
+    there.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    part = there.with_name(f".{uuid4()}.part")
+    try:
+        shutil.copyfile(found, part, follow_symlinks=False)
+        part.chmod(0o600)
+        part.replace(there)
+    finally:
+        part.unlink(missing_ok=True)
+    return there

@@ -11,15 +11,35 @@ from __future__ import annotations
 from functools import cached_property
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.hook_inputs import decode_hook_input
-from quarterdeck.wire.hooks import HookInput, UnknownHook
+from quarterdeck.wire.hooks import HookEvent, HookInput, UnknownHook
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions
 from quarterdeck.wire.rawjson import EMPTY, is_object, subtype_of
+
+
+class _Event(Struct):
+    hook_event_name: str = ""
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+_hook_decoder: msgspec.json.Decoder[HookInput] = msgspec.json.Decoder(HookInput)
+
+
+def decode_hook_input(json: Raw) -> HookInput | UnknownHook:
+    """Type the input of a hook by its event. Never raises."""
+    try:
+        return _hook_decoder.decode(json)
+    except DECODE_ERRORS as error:
+        try:
+            event = _decode_event(json).hook_event_name
+        except DECODE_ERRORS:
+            event = ""
+        known = HookEvent(event).known
+        return UnknownHook(event=event, json=json, error=str(error) if known else None)
 
 
 class DecisionReasonType(OpenEnum):

@@ -12,8 +12,8 @@ from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.protocol.coded_texts import coded_text
 from quarterdeck.protocol.machine_requests import CommitFiles, FolderDone, StageFiles
+from quarterdeck.worktrees.files import checked_paths
 from quarterdeck.worktrees.git import Git
-from quarterdeck.worktrees.paths import checked_paths
 from quarterdeck.worktrees.scratch import list_untracked
 from quarterdeck.worktrees.worktrees import Worktrees
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.protocol.machine_requests import FileDiff, SeeFileChange
 from quarterdeck.worktrees.changes import DIFF, Compared, compare, has_start
+from quarterdeck.worktrees.files import checked_path
 from quarterdeck.worktrees.git import Git, both
-from quarterdeck.worktrees.paths import checked_path
 from quarterdeck.worktrees.scratch import scratch_index
 from quarterdeck.worktrees.starts import Starts
 from quarterdeck.worktrees.worktrees import Worktrees

@@ -1,16 +1,47 @@
-"""A file that a person stores in a working folder of this machine.
+"""Files of a working folder of this machine: which paths are taken, and what is read and stored.
 
-Owns where it may be: below the folder, by real paths, so that no link leads out, and not in the
-data of git. A file that is there is not replaced. `requests` is above.
+A file that a person stores is below the folder, by real paths, so that no link leads out, and not
+in the data of git. A file that is there is not replaced. For a person who decides about a
+replacement, regular files below the folder are read that are not too large. A link is not followed,
+also one that was put in the place of a folder meanwhile. What would block, such as a pipe, is not
+read. `requests`, `file_diff`, `revert` and `commits` are above.
 """
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import stat
+from pathlib import Path, PurePosixPath
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.protocol.machine_requests import PutFile, StoredFile
+from quarterdeck.protocol.machine_requests import FileState, PutFile, SeeFile, SeenFile, StoredFile
+
+MOST_PATHS = 2000
+
+
+def checked_path(path: str) -> str:
+    """The path itself. Raises `Conflict` unless it is one of a file below the folder."""
+    parts = PurePosixPath(path).parts
+    bad = (
+        not parts
+        or path.startswith("/")
+        or path.endswith("/")
+        or "\0" in path
+        or len(path) > 4096
+        or ".." in parts
+        or any(part.lower() == ".git" for part in parts)
+    )
+    if bad:
+        raise Conflict("bad_path", f"{path!r} is no path of a file in the repository")
+    return path
+
+
+def checked_paths(paths: tuple[str, ...]) -> bytes:
+    """The paths as git reads them from its input. Raises `Conflict`."""
+    if not 0 < len(paths) <= MOST_PATHS:
+        raise Conflict("bad_path", f"paths: name 1 to {MOST_PATHS} files")
+    return "\0".join(checked_path(path) for path in paths).encode()
+
 
 LARGEST = 24 * 1024 * 1024
 
@@ -71,3 +102,44 @@ def target_of(directory: Path, path: str) -> Path:
     if any(part.lower() == ".git" for part in target.relative_to(root).parts):
         raise Conflict("bad_path", f"{path!r} belongs to git")
     return target
+
+
+LARGEST_TEXT = 1024 * 1024
+"""Bytes. A person cannot review the diff of a longer file in a card."""
+
+
+def see_file(wanted: SeeFile) -> SeenFile:
+    """Read it. Blocks."""
+    try:
+        target = target_of(Path(wanted.directory), wanted.path)
+    except Conflict as refused:
+        missing = refused.code == "no_such_folder"
+        state = FileState.MISSING if missing else FileState.OUTSIDE
+        return SeenFile(path=wanted.path, state=state)
+    state, data, size = _read(target)
+    if state is FileState.TEXT:
+        try:
+            return SeenFile(path=str(target), state=state, text=data.decode(), size=size)
+        except UnicodeDecodeError:
+            state = FileState.BINARY
+    return SeenFile(path=str(target), state=state, size=size)
+
+
+def _read(target: Path) -> tuple[FileState, bytes, int]:
+    # Without blocking: a pipe with nobody at its other end would wait for ever.
+    try:
+        descriptor = open_unlinked(target, os.O_RDONLY | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return FileState.MISSING, b"", 0
+    except OSError:
+        return (FileState.LINK if target.is_symlink() else FileState.OTHER), b"", 0
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        return FileState.OTHER, b"", 0
+    with os.fdopen(descriptor, "rb") as file:
+        # It may grow while it is read.
+        data = b"" if found.st_size > LARGEST_TEXT else file.read(LARGEST_TEXT + 1)
+        if found.st_size > LARGEST_TEXT or len(data) > LARGEST_TEXT:
+            return FileState.TOO_LARGE, b"", found.st_size
+        return (FileState.BINARY if b"\0" in data else FileState.TEXT), data, len(data)

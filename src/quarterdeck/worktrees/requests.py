@@ -49,11 +49,10 @@ from quarterdeck.worktrees.changes import see_changes
 from quarterdeck.worktrees.commits import commit, stage
 from quarterdeck.worktrees.entries import find_in_files, see_entries
 from quarterdeck.worktrees.file_diff import see_file_change
-from quarterdeck.worktrees.files import put_file
+from quarterdeck.worktrees.files import put_file, see_file
 from quarterdeck.worktrees.folders import see_folders
 from quarterdeck.worktrees.publish import open_pull_request, push, see_remote
 from quarterdeck.worktrees.revert import revert
-from quarterdeck.worktrees.seen_file import see_file
 from quarterdeck.worktrees.settle import Busy, settle
 from quarterdeck.worktrees.starts import Starts
 from quarterdeck.worktrees.worktrees import Worktrees

@@ -23,8 +23,8 @@ from quarterdeck.protocol.machine_requests import BlockId, FolderDone, RevertCha
 from quarterdeck.worktrees.changes import Compared, compare
 from quarterdeck.worktrees.commits import identity
 from quarterdeck.worktrees.file_diff import digest_of, exact_patch, notice_new_file
+from quarterdeck.worktrees.files import checked_path
 from quarterdeck.worktrees.git import Git
-from quarterdeck.worktrees.paths import checked_path
 from quarterdeck.worktrees.scratch import scratch_index
 from quarterdeck.worktrees.settle import DISCARDED
 from quarterdeck.worktrees.starts import Starts

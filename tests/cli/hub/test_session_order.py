@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.cli.hub.session_order import by_lineage
-from quarterdeck.cli.hub.session_table import print_sessions
+from quarterdeck.cli.hub.session_table import by_lineage, print_sessions
 from quarterdeck.fronts.http.shapes import session_shape
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState

@@ -20,9 +20,8 @@ from quarterdeck.fronts.mcp.rules import (
     envelope,
 )
 from quarterdeck.protocol.agent_messages import HOUR_MS, recent_messages, with_message
-from quarterdeck.protocol.revival import check_revive
 from quarterdeck.protocol.sandbox import SandboxOptions
-from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.session_view import SessionView, check_revive
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 NOW = 100 * HOUR_MS

@@ -16,8 +16,7 @@ from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.relay_access import RelayRules
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.machines import INBOUND
-from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.sessions import INBOUND, SessionSpec, SessionState
 from quarterdeck.protocol.views import Piece
 from support.bounds import SECONDS
 from support.frontends import Frontend, frontend

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from quarterdeck.client.calls import get, send
-from quarterdeck.client.schedule_calls import add_schedule, remove_schedule
+from quarterdeck.client.calls import add_schedule, get, remove_schedule, send
 from quarterdeck.fronts.http import Role
 from quarterdeck.loop.shapes import LoopList, LoopShape, NewLoop
 from quarterdeck.loop.spec import LoopSpec, StopReason, Stops

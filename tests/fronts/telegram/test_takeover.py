@@ -11,8 +11,8 @@ import pytest
 from quarterdeck.fronts.telegram.front import RunningFront, run_front
 from quarterdeck.fronts.telegram.jobs import Health
 from quarterdeck.journal.base import Lease
-from quarterdeck.journal.leases import hold_lease
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.ownership import hold_lease
 from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.service.shared_rows import LeasedRows
 from support.bounds import SECONDS

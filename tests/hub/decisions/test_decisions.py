@@ -37,9 +37,8 @@ from quarterdeck.journal.views import fold
 from quarterdeck.policy.decide import Behavior, Verdict
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
-from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import INBOUND, Origin, SessionSpec
 from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.views import AskView
 from quarterdeck.wire import commands as wire

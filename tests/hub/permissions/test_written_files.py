@@ -9,9 +9,9 @@ from msgspec import Raw
 from quarterdeck.hub.permissions.gate import MOST_REMEMBERED, MOST_WRITTEN, PermissionGate
 from quarterdeck.protocol.events import Decided
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.wire.hook_inputs import decode_hook_input
 from quarterdeck.wire.hooks import PreToolUseInput
 from quarterdeck.wire.messages import User
+from quarterdeck.wire.requests import decode_hook_input
 
 
 def shown(id_: str, command: str) -> PreToolUseInput:

@@ -12,11 +12,10 @@ import shutil
 import socket
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from quarterdeck import __version__
-from quarterdeck.cli.hub.inbound_findings import look_at_inbound
 from quarterdeck.cli.hub.journal_findings import look_at_journal
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.cli.hub.telegram_findings import look_at_telegram
@@ -24,17 +23,53 @@ from quarterdeck.cli.local.config import problems_of
 from quarterdeck.cli.local.findings import Finding, Level
 from quarterdeck.client import calls
 from quarterdeck.config.settings import Settings
-from quarterdeck.domain.errors import QuarterdeckError
+from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.fronts.http import built_web
 from quarterdeck.hub.permissions.policies import GLOBAL
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.presets import preset
-from quarterdeck.protocol.alarm_texts import alarm_text
+from quarterdeck.protocol.coded_texts import alarm_text
+from quarterdeck.protocol.schedules import InboundHook
 from quarterdeck.protocol.views import MachineView
 from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.config_file import Configuration
 from quarterdeck.service.local_hub import RUNNER, TLS_FOLDER, HubState, live_hub
+
+TOPIC = "inbound"
+
+
+def look_at_inbound(settings: Settings) -> Iterator[Finding]:
+    """One finding or more for each inbound webhook."""
+    for hook in settings.inbound:
+        found = list(_flaws(hook))
+        yield from found or [Finding(TOPIC, Level.OK, f"{hook.name}: its secret file is private")]
+
+
+def _flaws(hook: InboundHook) -> Iterator[Finding]:
+    from quarterdeck.fronts.inbound.checks import read_secrets
+
+    file = Path(hook.secret_file)
+    try:
+        read_secrets(hook)
+    except UsageError as error:
+        text = f"{hook.name}: no request is taken: {error}"
+        yield Finding(TOPIC, Level.PROBLEM, text, "Make one: `quarterdeck webhook secret`.")
+    try:
+        found = file.stat()
+    except OSError:
+        return  # reported above
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid not in {os.geteuid(), 0}:
+        text = f"{hook.name}: {file} belongs to another user, who can start sessions"
+        yield Finding(TOPIC, Level.PROBLEM, text, "Make a file of your own.")
+    elif mode & 0o022:
+        text = f"{hook.name}: other users can change {file}, and so start sessions"
+        yield Finding(TOPIC, Level.PROBLEM, text, f"chmod 600 {file}")
+    elif mode & 0o044:
+        text = f"{hook.name}: other users can read {file}, and so start sessions"
+        yield Finding(TOPIC, Level.WARNING, text, f"chmod 600 {file}")
+
 
 MIB = 1024 * 1024
 LITTLE_DISK, NO_DISK = 1024 * MIB, 100 * MIB

@@ -12,8 +12,8 @@ from msgspec import UNSET
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.client.blocking_client import BlockingClient
 from quarterdeck.client.calls import at, get, send
-from quarterdeck.fronts.http.history_shapes import RetentionReport
 from quarterdeck.history.imports import ImportReport
+from quarterdeck.protocol.retention import RetentionReport
 from quarterdeck.protocol.search import Hit, Hits, Search
 from quarterdeck.protocol.shapes import NewImport, NewRetention
 

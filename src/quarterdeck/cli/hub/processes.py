@@ -18,7 +18,7 @@ from quarterdeck.client import calls
 from quarterdeck.domain.addresses import check_encrypted
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.protocol.alarm_texts import alarm_advice, alarm_text
+from quarterdeck.protocol.coded_texts import alarm_advice, alarm_text
 from quarterdeck.protocol.commands import StopSession
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.shapes import HubAlarm

@@ -14,7 +14,7 @@ from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import cost, moment, plain
-from quarterdeck.client import schedule_calls as calls
+from quarterdeck.client import calls
 from quarterdeck.domain.decode_errors import describe
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.protocol.schedules import (

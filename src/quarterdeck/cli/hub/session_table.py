@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from quarterdeck.cli.hub.session_order import by_lineage
 from quarterdeck.cli.hub.target import short_ids
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.session_text import session_place
@@ -15,6 +15,29 @@ from quarterdeck.protocol.failures import failure_of
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import SessionShape
 from quarterdeck.wire.tools import one_line
+
+
+def by_lineage(shapes: Sequence[SessionShape]) -> Iterator[tuple[int, SessionShape]]:
+    """The sessions with their levels, those of one level in the order in which they are given."""
+    children: dict[str, list[SessionShape]] = {}
+    for shape in shapes:
+        for parent in shape.lineage[-1:]:
+            children.setdefault(parent, []).append(shape)
+    listed = {shape.session for shape in shapes}
+    roots = [shape for shape in shapes if not listed.intersection(shape.lineage[-1:])]
+    seen: set[str] = set()
+    # What no root leads to is in a circle, or below one.
+    for root in (*roots, *shapes):
+        stack = [(0, root)]
+        while stack:
+            level, shape = stack.pop()
+            if shape.session in seen:
+                continue
+            seen.add(shape.session)
+            yield level, shape
+            below = children.get(shape.session, ())
+            stack += [(level + 1, child) for child in reversed(below)]
+
 
 STATE_STYLES = {
     SessionState.WAITING: "bold yellow",

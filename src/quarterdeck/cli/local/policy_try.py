@@ -41,7 +41,7 @@ from quarterdeck.policy.tries import (
     try_call,
     try_case,
 )
-from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.sessions import LOCAL
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.runtime.git_head import branch_of
 from quarterdeck.service.local_hub import private_in

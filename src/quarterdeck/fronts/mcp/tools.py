@@ -46,8 +46,7 @@ from quarterdeck.hub.api import CallRecord, HubApi
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.holds import RunningTool
 from quarterdeck.protocol.machine_requests import Changes
-from quarterdeck.protocol.revival import check_revive
-from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.session_view import SessionView, check_revive
 from quarterdeck.protocol.sessions import agent_name
 
 PAGE = 500

@@ -34,8 +34,8 @@ from quarterdeck.protocol.events import (
     SessionCreated,
     SessionDeleted,
 )
-from quarterdeck.protocol.machines import INBOUND
 from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import INBOUND
 from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.views import AskView
 from quarterdeck.wire.rawjson import replace_lone_surrogates

@@ -43,7 +43,7 @@ from quarterdeck.fronts.telegram.types import (
     Update,
     WebhookInfo,
 )
-from quarterdeck.runtime.system_trust import system_context
+from quarterdeck.runtime.client_tls import system_context
 
 __all__ = [
     "API",

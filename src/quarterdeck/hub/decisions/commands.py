@@ -49,8 +49,7 @@ from quarterdeck.protocol.events import (
     SessionRenamed,
     SpecChanged,
 )
-from quarterdeck.protocol.revival import check_revive
-from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.session_view import SessionView, check_revive
 from quarterdeck.protocol.sessions import Origin, SessionSpec, is_agent
 from quarterdeck.protocol.views import PromptView
 from quarterdeck.wire.command_codec import decode_command

@@ -8,10 +8,9 @@ from quarterdeck.domain.errors import Conflict
 from quarterdeck.hub.decisions.base import NOTHING, Decision, Done, Facts, State, Steps
 from quarterdeck.hub.decisions.inputs import Adopt, Create, StartFacts
 from quarterdeck.protocol.events import Event, RunStarting, SpecChanged, Switched
-from quarterdeck.protocol.machines import INBOUND, PROGRAM
 from quarterdeck.protocol.modes import resumed_spec
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import INBOUND, PROGRAM, Origin, SessionSpec
 
 
 def check_machine(spec: SessionSpec, session: str) -> None:

@@ -26,9 +26,8 @@ from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
 from quarterdeck.policy.grants import Grant, narrowest, policy_of
 from quarterdeck.policy.needs import Context
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import LOCAL, SessionSpec
 from quarterdeck.runtime.git_head import branch_of
 
 LONGEST_RULE = 4096

@@ -23,7 +23,6 @@ from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.rules import Rule, Verb
 from quarterdeck.policy.specifiers import EDITING, READING, Behavior, RuleError, parse_rule
 from quarterdeck.policy.specifiers import Rule as ClaudeRule
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.sandbox import (
     PROTECT,
     STRICT,
@@ -32,7 +31,7 @@ from quarterdeck.protocol.sandbox import (
     SandboxOptions,
     SandboxRequest,
 )
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import LOCAL, SessionSpec
 
 MOST_PATHS = 500
 """Paths of each kind that are sent to a machine."""

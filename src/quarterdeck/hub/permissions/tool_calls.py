@@ -13,8 +13,8 @@ from quarterdeck.hub.permissions.context import context_of, facts_of
 from quarterdeck.policy.decide import Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import LOCAL
 
 
 def rule_on_agent(

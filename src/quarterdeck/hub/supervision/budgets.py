@@ -19,7 +19,7 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.supervision.meter import Prices
 from quarterdeck.journal.accounts import budget_key, portions, tokens_of
-from quarterdeck.journal.base import Journal
+from quarterdeck.journal.base import Journal, Usage
 from quarterdeck.journal.usage import SLOT_MS, day_of, midnight, total
 from quarterdeck.protocol.accounts import Account
 from quarterdeck.protocol.events import (
@@ -33,7 +33,22 @@ from quarterdeck.protocol.events import (
 from quarterdeck.protocol.session_view import SessionView
 from quarterdeck.protocol.sessions import Budget
 from quarterdeck.protocol.stored_events import Stored
-from quarterdeck.protocol.usage import UsageBy
+from quarterdeck.protocol.usage import UsageBy, UsageReport
+
+
+async def usage_report(
+    journal: Usage, by: UsageBy, since: int | None, until: int | None
+) -> UsageReport:
+    """What was used between two times."""
+    rows = await journal.usage(by, since=since, until=until)
+    return UsageReport(
+        by=by,
+        since=since,
+        until=until,
+        rows=tuple(rows),
+        total=total(rows),
+        limits=tuple(await journal.limits()),
+    )
 
 
 class Limit(Value, forbid_unknown_fields=True):

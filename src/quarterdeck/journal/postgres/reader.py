@@ -17,8 +17,7 @@ from quarterdeck.journal.base import ASKS_SEARCHED, AskRecord, Snapshot
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.event_codec import PAGE_BYTES, decode, page, raw_events
 from quarterdeck.journal.postgres.address import Address, Connection
-from quarterdeck.journal.usage import day_of, slots
-from quarterdeck.journal.usage_rows import COLUMNS, limit_of, sum_row
+from quarterdeck.journal.usage import COLUMNS, day_of, limit_of, slots, sum_row
 from quarterdeck.journal.views import VIEW_VERSION, ask_view, fold
 from quarterdeck.protocol.events import AskAnswered, AskOpened
 from quarterdeck.protocol.session_view import SessionView

@@ -18,10 +18,10 @@ from msgspec import field
 from quarterdeck.journal.postgres.address import Connection
 from quarterdeck.journal.postgres.arrays import byteas, int4s, int8s
 from quarterdeck.journal.transaction import Group, Known, UsageStage
-from quarterdeck.journal.usage_rows import COLUMNS, limit_row, usage_row
+from quarterdeck.journal.usage import COLUMNS, limit_row, usage_row
 from quarterdeck.journal.views import VIEW_VERSION
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.session_view import SessionView
+from quarterdeck.protocol.sessions import LOCAL
 from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.protocol.usage import LimitState
 

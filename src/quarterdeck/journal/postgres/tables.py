@@ -19,7 +19,7 @@ from quarterdeck.journal.postgres.rows import BLOB_BYTES
 from quarterdeck.journal.postgres.schema import set_up
 from quarterdeck.journal.postgres.shared_records import NOW
 from quarterdeck.journal.transfer import TABLES, Row
-from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.sessions import LOCAL
 
 _PRESENT = f"""
     SELECT CASE url WHEN '' THEN hub ELSE url END, greatest(0, ({NOW} - at) / 1000)

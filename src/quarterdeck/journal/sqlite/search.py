@@ -30,9 +30,8 @@ from quarterdeck.protocol.events import (
     SessionRenamed,
     SpecChanged,
 )
-from quarterdeck.protocol.machines import LOCAL
 from quarterdeck.protocol.search import MOST_HITS, Hit, Hits, Search, TextKind
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import LOCAL, SessionSpec
 from quarterdeck.protocol.stored_events import Stored
 
 VERSION = 1

@@ -28,7 +28,7 @@ from quarterdeck.journal.ownership import (
 )
 from quarterdeck.journal.shared_records import PRUNED, changed_value
 from quarterdeck.protocol.events import Event
-from quarterdeck.protocol.machines import LOCAL
+from quarterdeck.protocol.sessions import LOCAL
 
 SCHEMA = """
     -- For several hubs on one journal; empty otherwise. All numbers come from the one counter.

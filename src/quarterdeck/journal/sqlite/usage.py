@@ -10,8 +10,7 @@ from __future__ import annotations
 import sqlite3
 
 from quarterdeck.journal.transaction import UsageStage
-from quarterdeck.journal.usage import slots
-from quarterdeck.journal.usage_rows import COLUMNS, limit_of, limit_row, sum_row, usage_row
+from quarterdeck.journal.usage import COLUMNS, limit_of, limit_row, slots, sum_row, usage_row
 from quarterdeck.protocol.usage import LimitState, UsageBy, UsageRow
 
 SCHEMA = """

@@ -18,8 +18,8 @@ from contextlib import asynccontextmanager
 import anyio
 import msgspec
 
+from quarterdeck.domain.close_codes import CLOSED, REPLACED
 from quarterdeck.domain.errors import LinkClosed, UsageError
-from quarterdeck.links.websocket.codes import CLOSED, REPLACED
 from quarterdeck.links.websocket.link import WebSocketLink
 from quarterdeck.runtime.asgi import (
     Answer,

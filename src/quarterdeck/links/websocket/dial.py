@@ -21,10 +21,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from quarterdeck.domain.addresses import is_loopback_url
-from quarterdeck.domain.close_codes import describe_code
+from quarterdeck.domain.close_codes import PERMANENT, describe_code
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
 from quarterdeck.links.base import Dropped, Resumed
-from quarterdeck.links.websocket.codes import PERMANENT
 from quarterdeck.links.websocket.outbox import Outbox, OutboxLink
 
 FRAME_LIMIT = 128 * 1024 * 1024

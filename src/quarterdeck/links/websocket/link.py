@@ -18,12 +18,11 @@ from typing import Protocol
 
 import anyio
 
-from quarterdeck.domain.close_codes import describe_code
+from quarterdeck.domain.close_codes import CLOSED, REPLACED, describe_code
 from quarterdeck.domain.coded import CodedText, TextCode
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.inbox import Inbox
-from quarterdeck.links.websocket.codes import CLOSED, REPLACED
 from quarterdeck.links.websocket.outbox import Outbox, OutboxLink
 
 FIRST_SECONDS = 60.0  # a cold start of the CLI on a busy machine takes ten

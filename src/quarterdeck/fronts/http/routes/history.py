@@ -13,7 +13,6 @@ from litestar.response import Stream
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.events import envelope
-from quarterdeck.fronts.http.history_shapes import RetentionReport
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of
@@ -23,7 +22,7 @@ from quarterdeck.history.imports import ImportReport
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.api import CliSessions, HubApi
 from quarterdeck.protocol.machine_requests import CliSessionsOnDisk
-from quarterdeck.protocol.retention import Plan, Retention
+from quarterdeck.protocol.retention import Plan, Retention, RetentionReport
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
 from quarterdeck.protocol.shapes import NewImport, NewRetention

@@ -6,9 +6,8 @@ from typing import get_args
 from urllib.parse import quote
 
 from quarterdeck.client import HubClient
-from quarterdeck.client.calls import get, send
-from quarterdeck.client.schedule_calls import pause_schedule
-from quarterdeck.client.schedule_calls import schedules as list_schedules
+from quarterdeck.client.calls import get, pause_schedule, send
+from quarterdeck.client.calls import schedules as list_schedules
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.fronts.telegram.asks import Press, Rows
 from quarterdeck.fronts.telegram.commands.base import run_button

@@ -16,7 +16,7 @@ from quarterdeck.domain.errors import (
 from quarterdeck.journal.base import Journal, Lease, Owner, SharedChanges
 from quarterdeck.journal.shared_records import LARGEST_VALUE
 from quarterdeck.protocol.events import RunEnded, RunStarting, SessionDeleted
-from quarterdeck.protocol.machines import INBOUND
+from quarterdeck.protocol.sessions import INBOUND
 from quarterdeck.protocol.stored_events import Stored
 from quarterdeck.testing.contracts.journal.support import (
     SECONDS,
