@@ -125,7 +125,7 @@ class Wait(Arguments):
 
 
 class Read(Arguments):
-    """Read what an agent did, from an event number on. `next` is the number to go on with."""
+    """Read what an agent did, from an event number on. `next` is the number to continue with."""
 
     session: SessionId
     after: Annotated[int, Meta(ge=0)] = 0
