@@ -17,6 +17,7 @@ from quarterdeck.hub.programs import name_of
 from quarterdeck.hub.runners import BAD_FRAME, address_of
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.events import ProgramActed
 from quarterdeck.protocol.roles import Role
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
@@ -24,6 +25,7 @@ from quarterdeck.protocol.runner_frames import (
     Ended,
     Lines,
     Program,
+    ProgramAct,
     ProgramLimits,
     Started,
     program_session,
@@ -233,9 +235,33 @@ def test_no_program_has_the_name_of_anothers_token(token: str, claimed: str, nam
     assert name_of(TOKENS[token], claimed) == name
 
 
-async def test_what_is_no_session_is_a_bad_frame() -> None:
+@pytest.mark.parametrize("more", [{"directory": "not/absolute"}, {"began": 1e308}, {"began": -1.0}])
+async def test_what_is_no_session_is_a_bad_frame(more: dict[str, Any]) -> None:
     async with a_hub() as hub:
         socket = Socket()
         async with socket.on(hub.programs, "/program"):
-            socket.say(hello(directory="not/absolute"))
+            socket.say(hello(**more))
             assert await socket.closed() == BAD_FRAME
+
+
+async def test_what_a_program_tells_of_itself_is_one_short_line() -> None:
+    async with a_hub() as hub:
+        socket = Socket()
+        async with socket.on(hub.programs, "/program"):
+            socket.say(hello(name="\x1b[2J" + "n" * 500))
+            assert isinstance(await socket.hear(), Ack)
+            long = "\x1b[31m" + "x" * 5000
+            socket.say(ProgramAct(number=1, act=long, what=long, detail=long, tool=long))
+            with anyio.fail_after(SECONDS):
+                while not (entries := await hub.audit(session=SESSION)):  # noqa: ASYNC110
+                    await anyio.sleep(0.005)
+        (entry,) = [each.event for each in entries]
+        assert isinstance(entry, ProgramActed)
+        view = await hub.session(SESSION)
+        for text, most in (
+            *((each, 100) for each in (entry.act, entry.what, entry.tool, view.name)),
+            (entry.detail, 300),
+        ):
+            assert text is not None
+            assert len(text) <= most
+            assert text.isprintable()

@@ -84,6 +84,18 @@ def test_settings_that_contradict_the_hub_or_are_none_are_refused(
         guarded_settings(Given(managed_settings=own), tmp_path, files)
 
 
+@pytest.mark.parametrize("version", ["2.1.120", "2.1.325", None])
+def test_managed_settings_do_not_switch_all_hooks_off(
+    version: str | None, tmp_path: Path, files: ArgumentFiles
+) -> None:
+    """2.1.120 calls none then, if its entry point is an SDK's (tried)."""
+    given = Given(managed_settings='{"disableAllHooks":true}')
+    with pytest.raises(UsageError, match="the hub's rules would not hold"):
+        guarded_settings(given, tmp_path, files, version)
+    given = Given(managed_settings='{"disableAllHooks":false}')
+    guarded_settings(given, tmp_path, files, version)
+
+
 def test_paths_from_the_folder_of_the_file_are_whole_paths_in_the_copy(
     tmp_path: Path, files: ArgumentFiles
 ) -> None:

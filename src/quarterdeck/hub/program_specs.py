@@ -12,6 +12,9 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.protocol.modes import DEFAULT, is_within
 from quarterdeck.protocol.runner_frames import Program
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.wire.tools import one_line
+
+NAME = 100
 
 
 def program_spec(hello: Program) -> tuple[SessionSpec, bool]:
@@ -21,7 +24,7 @@ def program_spec(hello: Program) -> tuple[SessionSpec, bool]:
         mode = DEFAULT  # a token of a program gives nobody leave to ask less
     plain = SessionSpec(
         directory=hello.directory,
-        name=hello.name or None,
+        name=one_line(hello.name, NAME) or None,
         model=hello.model,
         mode=mode,
         restart="never",

@@ -57,6 +57,8 @@ may."""
 LOST = CodedText(code=TextCode.PROGRAM_LOST)
 REFUSED = CodedText(code=TextCode.PROGRAM_REVOKED)
 LONGEST_NAME = 100
+LATEST = 2.0**35
+"""The largest time that an id can have, in seconds since 1970."""
 
 
 class Dialler(Protocol):
@@ -205,7 +207,9 @@ class Programs:
         hello, _ = await next_frame(receive)
         if not isinstance(hello, Program) or hello.protocol != PROTOCOL:
             raise msgspec.DecodeError("the first frame of a program is `program`, of protocol 1")
-        if not is_id(hello.run) or hello.session != program_session(hello.began, hello.key):
+        if not is_id(hello.run) or not 0 <= hello.began < LATEST:
+            raise msgspec.DecodeError("a program has an id and a time")
+        if hello.session != program_session(hello.began, hello.key):
             raise msgspec.DecodeError("a program's key does not fit its session")
         by = name_of(dialler, hello.name)
         if address is not None and is_loopback(address) and not _is_local(dialler):

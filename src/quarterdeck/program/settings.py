@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec import Raw
+
 from quarterdeck.claude.forced_settings import (
+    ALL_OFF,
     INBOX,
     REFUSE,
     read_settings,
@@ -34,12 +37,25 @@ def guarded_settings(
     text = given.settings if (given.settings or "").strip() else None
     if given.managed_settings:
         # These take precedence over the ones that we change, so they are only looked at.
+        _check_hooks(given.managed_settings, directory)
         _guard(given.managed_settings, directory, version)
     is_file = text is not None and not text.lstrip().startswith("{")
     guarded = _guard(text, directory, version)
     if not is_file and len(guarded.encode("utf-8", "surrogateescape")) <= LONGEST_ARGUMENT:
         return guarded
     return files.write("settings", guarded)
+
+
+def _check_hooks(managed: str, directory: Path) -> None:
+    """Raise `UsageError` if managed settings switch all hooks off.
+
+    2.1.120 obeys them if it is started by an SDK; 2.1.325 leaves our hooks (tried).
+    """
+    if bytes(read_settings(managed, directory).get(ALL_OFF, Raw(b"false"))).strip() != b"false":
+        raise UsageError(
+            f"managed settings: {ALL_OFF}: the CLI would call no hooks, and the hub's rules would"
+            " not hold"
+        )
 
 
 def _guard(text: str | None, directory: Path, version: str | None) -> str:

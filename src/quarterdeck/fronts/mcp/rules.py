@@ -180,7 +180,7 @@ def _least(own: float | None, wanted: float | None) -> float | None:
 
 def envelope(sender: SessionView, text: str) -> str:
     """A message of an agent, so that its reader cannot take it for a person's."""
-    name = one_line(sender.name, NAME).replace('"', "'")
+    name = one_line(sender.name, NAME).replace('"', "'").replace("<", "&lt;").replace(">", "&gt;")
     inside = re.sub(rf"<(?=\s*/\s*{_TAG})", "&lt;", text, flags=re.IGNORECASE)
     return (
         f'<{_TAG} from="{agent_name(sender.session)}" name="{name}">\n{inside}\n</{_TAG}>\n\n'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.coded import CodedText, TextCode
@@ -71,7 +70,10 @@ from quarterdeck.wire.commands import Initialize
 from quarterdeck.wire.exchange import Ending
 from quarterdeck.wire.hooks import HookEvent, HookMatcher
 from quarterdeck.wire.peer import RequestEnded
+from quarterdeck.wire.tools import one_line
 
+LONGEST_NAME, LONGEST_DETAIL = 100, 300
+"""Characters that are kept of what a program tells of itself."""
 WATCHING_SECONDS = 2_000_000.0
 """How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
 a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
@@ -141,7 +143,17 @@ def decide_acted(state: State, acted: Acted, facts: Facts) -> Decision[Done]:
     if run is None:
         return NOTHING
     if acted.act.number > run.said:
-        yield ProgramActed(run=run.run, by=acted.by, **msgspec.structs.asdict(acted.act))
+        yield ProgramActed(
+            run=run.run,
+            by=acted.by,
+            number=acted.act.number,
+            act=one_line(acted.act.act, LONGEST_NAME),
+            what=one_line(acted.act.what, LONGEST_NAME),
+            detail=one_line(acted.act.detail, LONGEST_DETAIL),
+            tool=None if acted.act.tool is None else one_line(acted.act.tool, LONGEST_NAME),
+            tool_use_id=acted.act.tool_use_id,
+            refused=acted.act.refused,
+        )
     return Done(effects=(Acknowledge(number=acted.act.number),))
 
 
