@@ -122,6 +122,10 @@ async def test_a_conversation_of_the_cli_goes_on_in_a_copy(deck: tuple[Hub, Test
         CreateSession(spec=SPEC, cli_latest=True, cli_session="c"),
         CreateSession(spec=replace(SPEC, worktree="new"), cli_latest=True),
         CreateSession(spec=replace(SPEC, env={"CLAUDE_CODE_SIMPLE": "1"})),
+        CreateSession(
+            spec=replace(SPEC, extra_args={"Managed-Settings": '{"disableAllHooks":true}'})
+        ),
+        CreateSession(spec=replace(SPEC, extra_args={"cloud": None})),
         CreateSession(spec=replace(SPEC, mode="bypassPermissions")),
         CreateSession(
             spec=replace(

@@ -24,6 +24,13 @@ from quarterdeck.transcripts.layout import config_dir_of
 SECONDS = 60.0
 """A disk with thousands of transcripts takes a few seconds."""
 
+AWAY = frozenset({
+    "attach-serve", "await-claim", "background", "bg", "cloud", "desktop", "handle-uri",
+    "managed-settings", "managed-settings-in-initialize", "routine", "session-tunnel", "tmux",
+})  # fmt: skip
+"""Flags with which the CLI runs elsewhere, or with settings that come before those of its machine:
+2.1.120 calls no hooks with `disableAllHooks` in `--managed-settings` (tried)."""
+
 
 class CliSessions:
     """Looks at the disks of machines."""
@@ -53,6 +60,10 @@ def check_new(spec: SessionSpec) -> None:
 
     It is no check of every spec: a person may take back the leave to skip permissions later.
     """
+    if held := sorted(AWAY & {name.lower() for name in spec.extra_args}):
+        raise UsageError(
+            f"extra_args: --{held[0]}: the hub would not hear the CLI, or its rules would not hold"
+        )
     if is_simple(spec.env):
         raise UsageError(
             f"env: with {SIMPLE} the CLI calls no hooks, and rules would not hold for what it"
