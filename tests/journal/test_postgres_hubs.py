@@ -304,6 +304,32 @@ async def test_a_connection_that_never_lasts_is_given_up_at_the_deadline(
         assert caught.value.code == "away"
 
 
+async def test_an_error_of_our_own_on_the_way_back_leaves_no_append_waiting(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = schema.identity
+    errors = [ValueError("odd")]
+
+    def identity(connection: Any) -> str:
+        if errors:
+            raise errors.pop()
+        return real(connection)
+
+    async with await PostgresJournal.open(postgres_url) as journal:
+        await journal.append("a", [created_event()])
+        monkeypatch.setattr(writer, "identity", identity)
+        _query(
+            postgres_url,
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE application_name = 'quarterdeck' AND query LIKE 'COMMIT%'",
+        )
+        with anyio.fail_after(SECONDS):
+            with pytest.raises(JournalError, match="ValueError: odd"):
+                await journal.append("a", [note("1")])
+            await journal.append("a", [note("2")], after=1)
+        assert "the journal's writer failed" in caplog.text
+
+
 async def test_a_hub_that_is_stopped_while_it_holds_the_ticket_is_put_out_of_the_way(
     postgres_url: str, processes: Processes
 ) -> None:

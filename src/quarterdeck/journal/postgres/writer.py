@@ -178,7 +178,14 @@ class Writer:
         waiting = [(jobs, _Tries(deadline))]
         while waiting:
             part, tries = waiting.pop()
-            outcome = self._try(part, tries)
+            try:
+                outcome = self._try(part, tries)
+            except Exception as error:  # a bug must not leave callers waiting
+                log.exception("the journal's writer failed")
+                self._undo()
+                self._pending = None
+                text = f"the journal {self._address}: {type(error).__name__}: {error}"
+                outcome = _failures(part, JournalError(text))
             if isinstance(outcome, _Again):
                 new = len(outcome.parts) > 1
                 waiting += [
@@ -221,11 +228,6 @@ class Writer:
                 log.error("%s", error)
             halves = _halves(jobs) if self.broken is None else None
             return halves or _failures(jobs, error)
-        except Exception as error:  # a bug must not leave callers waiting
-            log.exception("the journal's writer failed")
-            self._undo()
-            text = f"the journal {self._address}: {type(error).__name__}: {error}"
-            return _failures(jobs, JournalError(text))
 
     def _after_loss(
         self, jobs: list[Job], tries: _Tries, error: psycopg.Error
