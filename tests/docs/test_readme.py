@@ -43,14 +43,6 @@ async def test_the_example_of_the_readme_runs(reader: Reader, model: ScriptedMod
     assert "Only look around today" in model.turns[2].body.decode()
 
 
-async def test_the_one_liner_of_the_readme_runs(reader: Reader, model: ScriptedModel) -> None:
-    (line,) = re.findall(r"`(print\(quarterdeck\.ask\(.*?\))`", README.prose)
-    model.enqueue("4")
-
-    assert await reader.run(f"import quarterdeck\n{line}\n") == "4\n"
-    assert model.turns[0].last_text == "What is 2 + 2?"
-
-
 class TestTutorial:
     """Its examples, in their order."""
 
