@@ -9,7 +9,9 @@
     if (key) headers["X-Quarterdeck-Page-Key"] = key;
     const path = `/api/sessions/${id}/latest?limit=200`;
     const response = await fetch(path, { headers });
-    return response.ok ? response.json() : undefined;
+    if (response.ok) return response.json();
+    await response.body?.cancel(); // what nobody reads would hold its connection
+    return undefined;
   };
   if (id) {
     window.prefetched = read().catch(() => undefined);

@@ -183,7 +183,7 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       tabIndex={-1}
     >
       {props.state === "settled" && (
-        <h2>
+        <h2 title={withMarks(title, opened.ask_kind === "tool")}>
           <Marked text={title} code={opened.ask_kind === "tool"} />
         </h2>
       )}

@@ -41,6 +41,8 @@ interface Props {
   /** Nobody comments or undoes without them. */
   onUndo?: ((block: BlockId) => void) | undefined;
   comments: boolean;
+  /** Its name, where the path alone does not tell it from another. */
+  label?: string;
 }
 
 type Side = "before" | "after";
@@ -106,7 +108,7 @@ export function DiffView(props: Props) {
       data-layout={all ? "file" : layout}
       data-coloured={colours !== undefined || undefined}
       ref={box}
-      aria-label={all ? words.contentOf(diff.path) : words.diffOf(diff.path)}
+      aria-label={props.label ?? (all ? words.contentOf(diff.path) : words.diffOf(diff.path))}
       tabIndex={0}
     >
       <div className={styles.rows} style={{ height: virtual.getTotalSize() }}>

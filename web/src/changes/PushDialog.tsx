@@ -40,6 +40,7 @@ export function PushDialog(props: {
   return (
     <Dialog title={words.pushTitle} size="l" keepOpen onClose={props.onClose}>
       <ErrorText error={action.error || remote.error} />
+      {!value && !remote.error && <p className={css.texts.muted}>{words.loading}</p>}
       {value?.problem && (
         <p className={css.note.note}>
           {lookup(words.pushProblems, value.problem) ?? value.problem}

@@ -112,7 +112,7 @@ function Half(props: { session: Session; file: FileChange | undefined; path: str
         {file && <Counts file={file} />}
       </header>
       {file ? (
-        <HalfDiff key={file.path} session={session.session} file={file} />
+        <HalfDiff key={file.path} session={session} file={file} />
       ) : (
         <p className={css.texts.muted}>{props.path ? words.noChange : words.chooseFile}</p>
       )}
@@ -120,7 +120,9 @@ function Half(props: { session: Session; file: FileChange | undefined; path: str
   );
 }
 
-function HalfDiff({ session, file }: { session: string; file: FileChange }) {
+function HalfDiff(props: { session: Session; file: FileChange }) {
+  const { file } = props;
+  const { session } = props.session;
   const diff = useQuery(
     useCallback(
       () =>
@@ -136,7 +138,13 @@ function HalfDiff({ session, file }: { session: string; file: FileChange }) {
       <ErrorText error={diff.error} />
       {diff.value?.binary && <p className={css.note.note}>{text.changes.binary}</p>}
       {diff.value && !diff.value.binary && (
-        <DiffView session={session} diff={diff.value} layout="unified" comments={false} />
+        <DiffView
+          session={session}
+          diff={diff.value}
+          layout="unified"
+          comments={false}
+          label={words.diffIn(file.path, nameOf(props.session))}
+        />
       )}
     </>
   );

@@ -6,6 +6,7 @@ import type { Story } from "../state/story";
 import { text } from "../text";
 import { duration, elapsed, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import { useNow } from "../ui/useNow";
 import styles from "./live.module.css";
 
@@ -20,6 +21,7 @@ export function LiveRow(props: { session: Session; story: Story; writing: boolea
   const now = useNow(1);
   const steer = useRights().includes("steer");
   const { what } = activityOf(session, false);
+  const said = wordsOf(session, props.writing);
   const began = story.turn?.began ?? session.since;
   const waited = story.turn?.waited ?? 0;
   const used = story.turn?.tokens ?? 0;
@@ -29,8 +31,8 @@ export function LiveRow(props: { session: Session; story: Story; writing: boolea
       <span className={styles.elapsed} role="timer">
         {elapsed(now - began)}
       </span>
-      <span className={styles.what}>
-        {wordsOf(session, props.writing)}
+      <span className={styles.what} title={what ? `${said}: ${withMarks(what, true)}` : said}>
+        {said}
         {what && (
           <>
             : <Marked text={what} code />

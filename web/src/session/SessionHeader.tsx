@@ -20,8 +20,8 @@ import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
 import { askTitle } from "../asks/request";
 import { ForkDialog, forksOf } from "../rewind/ForkDialog";
-import { detailOf } from "../state/coded";
 import { activityOf } from "../state/activity";
+import { detailOf } from "../state/coded";
 import { nameOf } from "../state/sessions";
 import { store, useAppState, useRights } from "../state/store";
 import { text } from "../text";
@@ -34,6 +34,7 @@ import { Icon } from "../ui/Icon";
 import { IconButton } from "../ui/IconButton";
 import { Marked } from "../ui/Marked";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
+import { withMarks } from "../ui/marks";
 import { SessionBadge } from "../ui/StateBadge";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
@@ -127,7 +128,7 @@ export function SessionHeader(props: {
             </button>
           </form>
         ) : (
-          <h1>
+          <h1 title={withMarks(nameOf(props.session))}>
             <Marked text={nameOf(props.session)} />
           </h1>
         )}
@@ -145,7 +146,7 @@ export function SessionHeader(props: {
         <SessionBadge session={props.session} />
         {narrow && facts.find((fact) => fact.name === "sandbox")?.node}
         {detail && (
-          <span className={`${css.texts.muted} ${styles.detail}`}>
+          <span className={`${css.texts.muted} ${styles.detail}`} title={withMarks(detail)}>
             <Marked text={detail} />
           </span>
         )}

@@ -50,8 +50,12 @@ export function SessionPage({ id, conversation }: { id: string; conversation?: s
   if (!session) {
     return (
       <div className={css.empty.page}>
-        <p>{listed ? text.session.missing : text.session.loading}</p>
-        {listed && <Link href="/">{text.session.back}</Link>}
+        {listed ? <h1>{text.session.missing}</h1> : <p>{text.session.loading}</p>}
+        {listed && (
+          <Link href="/" className={css.button.button ?? ""}>
+            {text.session.back}
+          </Link>
+        )}
       </div>
     );
   }

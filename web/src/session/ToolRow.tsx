@@ -21,6 +21,7 @@ import { text } from "../text";
 import { css } from "../ui/css";
 import { duration, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import { Picture } from "../ui/Picture";
 import { Clamped } from "./Clamped";
 import { CodeBlock } from "./CodeBlock";
@@ -68,7 +69,7 @@ export const ToolRow = memo(function ToolRow(props: ToolProps) {
           <span className={styles.kind}>
             <Marked text={toolName(entry.name)} code />
           </span>
-          <span className={styles.title}>
+          <span className={styles.title} title={withMarks(title, true)}>
             {title !== entry.name && <Marked text={title} code />}
           </span>
           <Verdict entry={entry} ask={ask} />

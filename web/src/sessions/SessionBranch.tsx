@@ -2,7 +2,7 @@ import { ChevronDown, ChevronRight, Pin, PinOff } from "lucide-react";
 import { useId } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
-import { type SessionActivity, activityOf, todoProgress } from "../state/activity";
+import { activityOf, type SessionActivity, todoProgress } from "../state/activity";
 import { type Families, familyCost, familyName } from "../state/families";
 import { toggleFolded, useFolded } from "../state/folded";
 import { isUnread } from "../state/readMarks";
@@ -108,6 +108,10 @@ function StateDot({ doing }: { doing: SessionActivity }) {
   );
 }
 
+/** What a line says, also where it is too long for the line. */
+const whatOf = (doing: SessionActivity): string =>
+  doing.what === undefined ? doing.label : withMarks(doing.what, true);
+
 function Row(props: {
   session: Session;
   members: readonly Session[];
@@ -149,7 +153,7 @@ function Row(props: {
           <Marked text={name} />
           {unread && <span className={css.texts.visuallyHidden}> {words.unread}</span>}
         </span>
-        <span className={styles.doing} data-tone={doing.tone} title={doing.hint}>
+        <span className={styles.doing} data-tone={doing.tone} title={doing.hint ?? whatOf(doing)}>
           {doing.what === undefined ? doing.label : <Marked text={doing.what} code />}
         </span>
         <span

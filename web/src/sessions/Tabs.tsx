@@ -100,7 +100,7 @@ function Tab({ id, here, onClose }: { id: string; here: boolean; onClose: () => 
         ) : (
           <StateBadge state="ended" />
         )}
-        <span className={styles.title}>
+        <span className={styles.title} title={withMarks(name)}>
           <Marked text={name} />
         </span>
         {unread && <span className={css.texts.visuallyHidden}> {text.sessions.unread}</span>}

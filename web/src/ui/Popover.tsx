@@ -1,6 +1,7 @@
 import { Popover as Base } from "@base-ui/react/popover";
 import { type ReactNode, useState } from "react";
 import { css } from "./css";
+import { withMarks } from "./marks";
 import styles from "./popup.module.css";
 import { useEscape } from "./useEscape";
 
@@ -19,7 +20,11 @@ export function Popover(props: {
   useEscape(open, close);
   return (
     <Base.Root open={open} onOpenChange={setOpen}>
-      <Base.Trigger className={props.triggerClass ?? css.button.ghost} aria-label={props.label}>
+      <Base.Trigger
+        className={props.triggerClass ?? css.button.ghost}
+        aria-label={props.label}
+        title={props.label && withMarks(props.label)}
+      >
         {props.trigger}
       </Base.Trigger>
       <Base.Portal>
