@@ -1,21 +1,33 @@
-"""Every page and card at every width, with the longest words, and without the hub.
+"""Every page, card, panel and dialog at every width, with the longest words, and without the hub.
 
-The agents are scripted (`fake`): fifty questions at once would take fifty turns of a real CLI.
-One service and one page for all of it.
+`tools.web_views` has the table of what there is; here are hostile ones besides. The agents are
+scripted (`fake`): fifty questions at once would take fifty turns of a real CLI. One service and one
+page for all of it: a view is loaded once, and resized.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import anyio
 import pytest
 from msgspec import Raw
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, expect
+from tools.web_views import (
+    VIEWS,
+    Deck,
+    Group,
+    View,
+    form,
+    open_view,
+    running_views,
+    settle,
+    write_over,
+)
 
-from quarterdeck.cli.hub.demo import SCENE, running_scenes
-from quarterdeck.cli.hub.demo_scenes import SCENES, Scene, asks, begin, says
+from quarterdeck.cli.hub.demo import SCENE
+from quarterdeck.cli.hub.demo_scenes import Scene, asks, begin, says
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.fronts.http import login_link
 from quarterdeck.protocol.commands import CreateSession
@@ -24,17 +36,17 @@ from quarterdeck.service.service import Service
 from quarterdeck.testing import fake
 from support.apart import apart
 from support.bounds import SECONDS
-from support.browser import PHONE, Screen, browsing
+from support.browser import COLOURS, EVERY_RULE, PHONE, Screen, browsing
+from support.page_checks import BEYOND, LAYOUT, SMALL, find
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
-WIDTHS = (320, 390, 768, 1280, 1440)
+WIDTHS = (1440, 1280, 768, 390, 320)
 WORD = "unbroken" * 40
 COMMAND = f"touch {WORD} && echo " + "several words " * 40
 TABLE = (
     f"| Package | Remark {WORD[:60]} | Since |\n|---|---|---|\n| quarterdeck-{WORD} | x | 2024 |"
 )
-ALL = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']"
 MANY = 50
 
 
@@ -67,6 +79,16 @@ HOSTILE = (
         folder="d" * 120,
         prompt=f"{WORD} " * 3,
         steps=(*begin(), says(f"# {WORD}\n\n{TABLE}\n\n- `{WORD}`\n\n> {WORD}"), *_many()),
+    ),
+    Scene(
+        session="long-call",
+        name="call",
+        folder="call",
+        prompt="call",
+        steps=(
+            *begin(),
+            *asks("Bash", {"command": COMMAND, "description": WORD, WORD: COMMAND}, "ask-c"),
+        ),
     ),
     Scene(
         session="long-plan",
@@ -118,128 +140,62 @@ CHILDREN: dict[str, tuple[str, ...]] = {
     "circle-b": ("circle-a",),
 }
 """Sessions that agents started, and those above them. The first waits for a person."""
-PAGES = (
-    "/",
-    "/s/long-many",
-    "/s/long-plan",
-    "/s/long-questions",
-    "/s/long-edit",
-    "/s/demo-changes",
-    "/changes/demo-changes",
-    "/compare?s=demo-changes&s=demo-failure",
-    "/s/demo-todos",
-    "/s/demo-failure",
-    "/s/tree-b2",
-    "/search",
-    "/usage",
-    "/loops",
-    "/schedules",
-    "/policy",
-    "/policy?part=edit",
-    "/policy?part=explain",
-    "/policy?part=audit",
-    "/policy?part=replay",
-    "/policy?part=suggestions",
-    "/machines",
-    "/settings",
-    "/?tour",
+LONG_FILE = "replaced.txt"
+FORM: fake.Line = {
+    "type": "object",
+    "properties": {
+        WORD: {"type": "string", "description": f"{WORD} and words", "default": WORD},
+        "choice": {"type": "string", "title": WORD, "enum": [WORD, "short"]},
+        "switch": {"type": "boolean", "title": f"{WORD} or not"},
+    },
+    "required": ["choice"],
+}
+
+
+def _hostile(name: str, *buttons: str) -> View:
+    opens = tuple(("button", button) for button in buttons)
+    title = "-".join([name, *(button.split()[0].lower() for button in buttons)])
+    return View(name=title, path=f"/s/{name}", group=Group.CARD, opens=opens)
+
+
+LONG_VIEWS = (
+    _hostile("long-many"),
+    _hostile("long-call", "Always allow"),
+    _hostile("long-call", "Edit …"),
+    _hostile("long-call", "Deny"),
+    _hostile("long-plan"),
+    _hostile("long-plan", "Comment"),
+    _hostile("long-questions"),
+    _hostile("long-edit"),
+    _hostile("long-edit", "Allow for session"),
+    _hostile("long-form"),
+    _hostile("long-write"),
+    View(name="tree", path="/s/tree-b2"),
 )
-
-_BEYOND = """() => {
-  const width = document.documentElement.clientWidth;
-  const scrolls = (one) => {
-    for (let box = one.parentElement; box; box = box.parentElement) {
-      const style = getComputedStyle(box);
-      if (/auto|scroll|hidden|clip/.test(style.overflowX) && box !== document.body) {
-        const edges = box.getBoundingClientRect();
-        if (edges.left >= -1 && edges.right <= width + 1) return true;
-      }
-    }
-    return false;
-  };
-  return [...document.querySelectorAll('body *')].filter((one) => {
-    if (one.closest('[data-part=skip], .texts-visually-hidden, svg *')) return false;
-    if (!one.checkVisibility()) return false;
-    const box = one.getBoundingClientRect();
-    return box.width && (box.right > width + 1 || box.left < -1) && !scrolls(one);
-  }).map((one) => one.outerHTML.slice(0, 120)).slice(0, 5);
-}"""
-"""Elements beyond the window that nothing scrolls to."""
-
-_SIDEWAYS = """() => [document.scrollingElement, ...document.querySelectorAll(
-    '.layout-page, main, aside, .timeline-log, .inbox-inbox, .asks-card, [role=dialog]')]
-  .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth + 1
-    && getComputedStyle(box).display !== 'contents')
-  .map((box) => `${box.tagName} ${box.className}: ${box.scrollWidth} > ${box.clientWidth}`)"""
-"""Boxes of the layout that would scroll sideways: a table or a code block may, a page may not."""
-
-_UNDER = """() => [...document.querySelectorAll('.code-diff .code-row')].filter((row) => {
-  const sign = row.querySelector('.code-sign');
-  if (!sign || !row.checkVisibility()) return false;
-  const text = document.createRange();
-  text.setStartAfter(sign);
-  text.setEndAfter(row.lastChild);
-  const edge = sign.getBoundingClientRect().right - 1;
-  return [...text.getClientRects()].some((line) => line.width && line.left < edge);
-}).map((row) => row.outerHTML.slice(0, 120)).slice(0, 5)"""
-"""Lines of a change that are wrapped to below their sign."""
-
-_COVERED = """() => {
-  const found = [];
-  const controls = 'button, a[href], input, select, textarea, summary, [role=tab]';
-  for (const one of document.querySelectorAll(controls)) {
-    if (one.closest('[data-part=skip], [aria-hidden=true]')) continue;
-    if (!one.checkVisibility({visibilityProperty: true})) continue;
-    one.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
-    const box = one.getClientRects()[0];
-    if (!box || !box.width) continue;
-    const at = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
-    if (at && (one.contains(at) || one.closest('label')?.contains(at))) continue;
-    const over = at ? at.outerHTML.slice(0, 80) : 'nothing';
-    found.push(`${one.outerHTML.slice(0, 100)} is under ${over}`);
-  }
-  return found.slice(0, 5);
-}"""
-"""Controls that cannot be clicked: something lies over them, or they cannot be reached."""
-
-_SMALL = """() => {
-  const found = [];
-  const controls = `button, a[href], select, textarea, input, summary, [role=tab], [role=switch],
-    [role=menuitem], [role=menuitemradio], [role=option], [role=checkbox], [role=radio]`;
-  for (const one of document.querySelectorAll(controls)) {
-    // A link within a sentence has the height of its line. A tap anywhere in a line of a diff shows
-    // its buttons; the number is only the place where keys do the same.
-    if ('lineNumber' in one.dataset) continue;
-    if (one.closest('[data-part=skip], [aria-hidden=true]')) continue;
-    if (one.tagName === 'A' && getComputedStyle(one).display === 'inline') continue;
-    if (!one.checkVisibility({visibilityProperty: true})) continue;
-    const own = one.getBoundingClientRect();
-    const label = one.closest('label')?.getBoundingClientRect() ?? own;
-    const [width, height] = [Math.max(own.width, label.width), Math.max(own.height, label.height)];
-    if (!own.width && !label.width) continue;
-    const field = /^(INPUT|SELECT|TEXTAREA)$/.test(one.tagName) && !/checkbox|radio/.test(one.type);
-    const zooms = field && one.type !== 'file' && parseFloat(getComputedStyle(one).fontSize) < 16;
-    if (height < 43.5 || width < 43.5 || zooms) {
-      found.push(`${Math.round(width)}x${Math.round(height)} ${zooms ? 'zooms ' : ''}`
-        + one.outerHTML.slice(0, 140));
-    }
-  }
-  return [...new Set(found)].slice(0, 6);
-}"""
-"""Controls that a finger would miss, and fields into which a phone would zoom."""
-
-COLOURS = "['color-contrast', 'link-in-text-block']"
-"""What depends on the theme; all other rules are about the form of a page."""
+"""What the table has with ordinary words, with the longest."""
 
 
 @pytest.fixture(scope="module")
-async def deck(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service with hostile and ordinary scenes."""
+async def views(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Deck]:
+    """Two services: one with hostile and ordinary scenes, one with nothing."""
     folder = tmp_path_factory.mktemp("scenes")
-    async with apart(running_scenes(folder, 0, (*SCENES, *HOSTILE))) as service:
+    file = folder / "deck" / "work" / "replaced" / LONG_FILE
+    more = (
+        *HOSTILE,
+        form("long-form", f"{WORD} {COMMAND}", FORM),
+        write_over("long-write", file, f"y = '{WORD}'\nand words\n" * 3),
+    )
+    async with apart(running_views(folder, more)) as deck:
+        file.write_text(f"x = '{WORD}'\nand words\n" * 4)
         for child, lineage in CHILDREN.items():
-            await _start_child(service, folder, child, lineage)
-        yield service
+            await _start_child(deck.service, folder, child, lineage)
+        yield deck
+
+
+@pytest.fixture(scope="module")
+def deck(views: Deck) -> Service:
+    """The service with the scenes."""
+    return views.service
 
 
 async def _start_child(
@@ -277,69 +233,137 @@ async def screen(browser: Browser, deck: Service) -> AsyncIterator[Screen]:
     await deck.hub.workers.end_idle()  # those that wait for the next policy that is tried
 
 
-async def settled(page: Page) -> None:
-    """Wait until a page has loaded what it shows, and has been laid out."""
-    await page.wait_for_load_state("networkidle")
-    await page.evaluate("document.fonts.ready")
-    await page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+REFUSED = ("Authentication failed", "401", "/sessions/nothing/")
+"""What the browser tells of the views that show a refusal."""
+WITHIN = {
+    Group.DIALOG: "[role=dialog]",
+    Group.CARD: "main",
+    Group.PANEL: "main",
+    Group.PAGE: "html",
+}
+COLOURED = {"inbox": "aside", "tour": "[aria-label=Tour]"}
+"""What axe looks at. The list of sessions is the same beside all of them: its colours are looked at
+beside the inbox. The cards of the inbox are looked at one by one."""
+THEMES = ("light", "dark", "contrast", "contrast on a dark system")
 
 
-async def test_every_page_and_card_fits_every_width_and_every_control_can_be_clicked(
-    screen: Screen,
-) -> None:
-    page, wrong = screen.page, []
-    for path in PAGES:
-        await page.set_viewport_size({"width": 1280, "height": 800})
-        await page.goto(f"{screen.deck.address}{path}")
-        await settled(page)
-        if path == "/":
-            cards = page.locator(".asks-card")
-            await expect(cards).to_have_count(MANY + 7)
-        for width in WIDTHS:
-            await page.set_viewport_size({"width": width, "height": 800})
-            await settled(page)
-            for name, script in (
-                ("beyond", _BEYOND),
-                ("sideways", _SIDEWAYS),
-                ("under", _UNDER),
-                ("covered", _COVERED),
-            ):
-                if path == "/?tour" and name == "covered":
-                    continue  # the tour lies over the page until it is closed
-                if found := await page.evaluate(script):
-                    wrong.append((path, width, name, found))
-    assert not wrong, "\n".join(map(str, wrong))
+async def look(screen: Screen, views: Deck, view: View) -> list[tuple[object, ...]]:
+    """What is wrong with a view: it is loaded once, and looked at in every width and theme."""
+    page, wrong = screen.page, list[tuple[object, ...]]()
+    first = 390 if view.narrow else 1280
+    await page.set_viewport_size({"width": first, "height": 800})
+    await open_view(page, views, view)
+    if view.name == "inbox":
+        await expect(page.locator(".asks-card")).to_have_count(MANY + 12)
 
-
-async def test_axe_finds_nothing_of_any_level_on_any_page(screen: Screen) -> None:
-    page = screen.page
-    wrong: list[tuple[str, ...]] = []
-    for path in PAGES:
-        await page.goto(f"{screen.deck.address}{path}")
-        await settled(page)
-        if path != "/?tour":  # the tour takes the focus
-            await page.keyboard.press("Tab")
-            await expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
-            await page.keyboard.press("Enter")
-            await expect(page.locator("main")).to_be_focused()
-        for theme, rules in (("light", ALL), ("dark", COLOURS), ("contrast", COLOURS)):
-            await page.evaluate("one => { document.documentElement.dataset.theme = one }", theme)
-            try:
-                await screen.check_access(rules)
-            except AssertionError as error:
-                wrong.append((path, theme, str(error)[:600]))
-    await page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("/", "/s/long-plan", "/policy"):
-        await page.goto(f"{screen.deck.address}{path}")
-        await settled(page)
+    async def check_access(what: str, rules: str) -> None:
+        within = WITHIN[view.group]
+        if rules == COLOURS and view.group is Group.PAGE:
+            within = COLOURED.get(view.name, "main")
         try:
-            await screen.check_access(ALL)
+            await screen.check_access(rules, within)
         except AssertionError as error:
-            wrong.append((f"phone {path}", str(error)[:600]))
+            wrong.append((view.name, what, str(error)[:600]))
+
+    # The tour lies over the page until it is closed.
+    checks = {name: one for name, one in LAYOUT.items() if (view.name, name) != ("tour", "covered")}
+    tools = await page.context.new_cdp_session(page)
+    seen: dict[str, list[str]] = {}
+    for width in WIDTHS:
+        if view.narrow and width > 760:
+            continue
+        await page.set_viewport_size({"width": width, "height": 800})
+        await settle(page)
+        for name, told in (await find(page, checks)).items():
+            if told != seen.get(name):  # the same at the next width says nothing new
+                wrong.append((view.name, width, name, told))
+            seen[name] = told
+        if width == first:
+            await check_access("axe", EVERY_RULE)
+            for theme in THEMES[1:]:
+                chosen, _, dark = theme.partition(" ")
+                await page.emulate_media(
+                    color_scheme="dark" if dark else "light", reduced_motion="reduce"
+                )
+                await page.evaluate(
+                    "one => { document.documentElement.dataset.theme = one }", chosen
+                )
+                await check_access(f"axe, {theme}", COLOURS)
+            await page.emulate_media(color_scheme="light", reduced_motion="reduce")
+            await page.evaluate("delete document.documentElement.dataset.theme")
+        if width == PHONE["width"]:
+            # A finger: buttons and fields are larger there.
+            await tools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+            await settle(page)
+            found = await find(page, {"small": SMALL, "beyond, touch": BEYOND})
+            wrong += [(view.name, width, *one) for one in found.items()]
+            await check_access("axe on a phone", EVERY_RULE)
+            await tools.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    await tools.detach()
+    return wrong
+
+
+async def look_at_all(screen: Screen, deck: Deck, views: Sequence[View]) -> None:
+    """Nothing is wrong with any of these."""
+    empty = Screen(screen.page, deck.empty)
+    await empty.login()
+    empty.leave()
+    wrong = [one for view in views for one in await look(screen, deck, view)]
+    # Nobody is logged in there, a link or a session is gone, and the page says so.
+    screen.complaints[:] = [
+        one for one in screen.complaints if not any(sign in one for sign in REFUSED)
+    ]
     assert not wrong, "\n".join(map(str, wrong))
 
 
-async def test_fingers_reach_every_control_of_every_page(browser: Browser, deck: Service) -> None:
+def of_group(*groups: Group) -> list[View]:
+    return [view for view in (*VIEWS, *LONG_VIEWS) if view.group in groups]
+
+
+def is_of_session(view: View) -> bool:
+    return view.path.startswith(("/s/", "/share", "/changes", "/compare"))
+
+
+async def test_every_page_fits_every_width_and_axe_finds_nothing(
+    screen: Screen, views: Deck
+) -> None:
+    pages = [view for view in of_group(Group.PAGE) if not is_of_session(view)]
+    await look_at_all(screen, views, pages)
+
+
+async def test_every_page_and_panel_of_a_session_fits_every_width_and_axe_finds_nothing(
+    screen: Screen, views: Deck
+) -> None:
+    pages = [view for view in of_group(Group.PAGE, Group.PANEL) if is_of_session(view)]
+    await look_at_all(screen, views, pages)
+
+
+async def test_every_card_fits_every_width_and_axe_finds_nothing(
+    screen: Screen, views: Deck
+) -> None:
+    await look_at_all(screen, views, of_group(Group.CARD))
+
+
+async def test_every_dialog_fits_every_width_and_axe_finds_nothing(
+    screen: Screen, views: Deck
+) -> None:
+    await look_at_all(screen, views, of_group(Group.DIALOG))
+
+
+async def test_the_first_key_leads_past_the_list_on_every_page(screen: Screen, views: Deck) -> None:
+    page = screen.page
+    for path in ("/", "/s/demo-changes", "/changes/demo-changes", "/settings"):
+        await page.goto(f"{screen.deck.address}{path}")
+        await settle(page)
+        await page.keyboard.press("Tab")
+        await expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(page.locator("main")).to_be_focused()
+
+
+async def test_fingers_reach_every_control_of_menus_diffs_and_dialogs(
+    browser: Browser, deck: Service
+) -> None:
     context = await browser.new_context(
         viewport={"width": PHONE["width"], "height": PHONE["height"]},
         has_touch=True,
@@ -349,38 +373,31 @@ async def test_fingers_reach_every_control_of_every_page(browser: Browser, deck:
     try:
         screen = Screen(await context.new_page(), deck)
         await screen.login()
-        page, wrong = screen.page, []
+        page, wrong = screen.page, list[tuple[object, ...]]()
 
-        async def look(place: str) -> None:
-            await settled(page)
-            for name, script in (("small", _SMALL), ("beyond", _BEYOND)):
-                if found := await page.evaluate(script):
-                    wrong.append((place, name, found))
+        async def look_with_touch(place: str) -> None:
+            await settle(page)
+            found = await find(page, {"small": SMALL, "beyond": BEYOND})
+            wrong.extend((place, *one) for one in found.items())
 
-        for path in PAGES:
-            await page.goto(f"{deck.address}{path}")
-            await look(path)
         await page.goto(f"{deck.address}/s/demo-changes")
         await page.get_by_role("button", name="More", exact=True).tap()
-        await look("the menu of a session")
+        await look_with_touch("the menu of a session")
         await page.get_by_role("menuitem", name="Session details").tap()
-        await look("the details of a session")
+        await look_with_touch("the details of a session")
         await page.keyboard.press("Escape")
-        for panel in ("Files", "Tasks", "Context", "MCP", "Raw"):
-            await page.goto(f"{deck.address}/s/demo-changes?panel={panel.lower()}")
-            await look(f"the panel {panel}")
         await page.goto(f"{deck.address}/changes/demo-changes")
         await page.get_by_text("group_1.py").first.tap()
         await page.get_by_text("part_1(price: Decimal").first.tap()
-        await look("a diff")
+        await look_with_touch("a diff")
         await page.get_by_role("button", name="Comment on line 7").tap()
         await page.get_by_label("Comment", exact=False).locator("visible=true").last.fill("Why?")
-        await look("a comment on a line")
+        await look_with_touch("a comment on a line")
         await page.goto(f"{deck.address}/")
         for name in ("New session", "Keys"):
             await page.get_by_role("button", name=name, exact=True).first.tap()
             await page.get_by_role("dialog").wait_for()
-            await look(f"the dialog {name}")
+            await look_with_touch(f"the dialog {name}")
             await page.get_by_role("button", name="Close").tap()
         assert not wrong, "\n".join(map(str, wrong))
     finally:
@@ -419,9 +436,9 @@ async def test_sessions_that_agents_started_are_a_tree_that_hides_no_question(
         await expect(fold).to_have_attribute("aria-expanded", "false")
         await expect(fold).to_contain_text("1 waits for you")
         await expect(row.filter(has_text="tree-")).to_have_count(0)
-        await settled(page)
+        await settle(page)
         await screen.shot(f"tree-folded-{width}")
-        await screen.check_access(ALL)
+        await screen.check_access()
         inbox = page.get_by_role("region", name="Waiting for you")
         await expect(inbox.get_by_role("link", name="tree-a")).to_have_count(1)
 
@@ -464,7 +481,7 @@ async def test_the_app_opens_without_the_hub_and_keeps_nothing_of_the_api(screen
     page, address = screen.page, screen.deck.address
     await page.evaluate("navigator.serviceWorker.ready.then(() => null)")
     await page.goto(f"{address}/policy")
-    await settled(page)
+    await settle(page)
     kept = await page.evaluate(
         "caches.open('quarterdeck-files').then(async (files) =>"
         " (await files.keys()).map((one) => new URL(one.url).pathname))"
@@ -551,7 +568,7 @@ async def test_what_closes_gives_the_focus_back(screen: Screen) -> None:
         return page.get_by_role("button", name=name, exact=True).first
 
     await page.goto(f"{screen.deck.address}/s/demo-changes")
-    await settled(page)
+    await settle(page)
     await opens_and_closes(button("New session"), "New session")
     await opens_and_closes(button("Stop agent"), "Stop the agent?")
     await opens_and_closes(button("More"), "Share by a link", "Share by a link")
@@ -566,7 +583,7 @@ async def test_what_closes_gives_the_focus_back(screen: Screen) -> None:
     await page.keyboard.press("Escape")
     await expect(button("More")).to_be_focused()
     await page.goto(f"{screen.deck.address}/changes/demo-changes")
-    await settled(page)
+    await settle(page)
     await opens_and_closes(button("Commit …"), "Commit")
     await opens_and_closes(button("Undo file …"), "Undo the changes of")
 
@@ -574,7 +591,7 @@ async def test_what_closes_gives_the_focus_back(screen: Screen) -> None:
 async def test_keys_alone_lead_through_the_page(screen: Screen) -> None:
     page = screen.page
     await page.goto(f"{screen.deck.address}/policy")
-    await settled(page)
+    await settle(page)
     await page.keyboard.press("Tab")
     skip = page.get_by_role("link", name="Skip to the page")
     await expect(skip).to_be_focused()

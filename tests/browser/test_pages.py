@@ -10,7 +10,7 @@ from playwright.async_api import Locator, expect
 from quarterdeck.testing import RealCli
 from support.apart import apart
 from support.api_client import ApiSeat
-from support.browser import CONTRAST, EVERY_RULE, Screen, serving
+from support.browser import COLOURS, EVERY_RULE, Screen, serving
 from support.scenes import bash
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -55,7 +55,7 @@ async def look(screen: Screen, name: str) -> None:
             reduced_motion="reduce",  # a picture half way from light to dark tells nothing
         )
         await screen.shot(f"{name}-{theme}")
-        await screen.check_access(CONTRAST if theme == "dark" else EVERY_RULE)
+        await screen.check_access(COLOURS if theme == "dark" else EVERY_RULE)
     await screen.page.emulate_media(color_scheme="light")
 
 

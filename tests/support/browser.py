@@ -42,9 +42,9 @@ DESKTOP = {"width": 1280, "height": 800}
 WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-EVERY_RULE = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']"
-CONTRAST = "['color-contrast']"
-"""The rules that hold for a page's form hold in light and dark alike."""
+EVERY_RULE = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']"
+COLOURS = "['color-contrast', 'link-in-text-block']"
+"""What depends on the theme; all other rules are about the form of a page."""
 
 ELSEWHERE = "deck.test"
 """The hub by another name: not loopback by it, which is all that a browser goes by."""
@@ -156,13 +156,16 @@ class Screen:
         SCREENS.mkdir(parents=True, exist_ok=True)
         await self.page.screenshot(path=SCREENS / f"{name}.png")
 
-    async def check_access(self, rules: str = EVERY_RULE) -> None:
-        """Have axe look for what keeps somebody from using the page (WCAG A and AA)."""
+    async def check_access(self, rules: str = EVERY_RULE, within: str = "html") -> None:
+        """Have axe look for what keeps people from using the page, or this part of it.
+
+        It looks for everything that it knows, of every level: WCAG A and AA, and best practice.
+        """
         # Evaluated, and not added as a script: the page's own rules allow no such script.
         if not await self.page.evaluate("'axe' in window"):
             await self.page.evaluate(AXE.read_text())
         found = await self.page.evaluate(
-            f"axe.run({{runOnly: {rules}, resultTypes: ['violations']}})"
+            f"part => axe.run(part, {{runOnly: {rules}, resultTypes: ['violations']}})", within
         )
         told = [
             (violation["id"], [node["html"][:160] for node in violation["nodes"]])
