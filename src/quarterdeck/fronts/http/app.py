@@ -52,7 +52,7 @@ from quarterdeck.fronts.http.routes import (
     push,
     schedules,
     sessions,
-    shared,
+    share_links,
     usage,
     worktrees,
 )
@@ -269,7 +269,7 @@ def _make_api(
         guards=[require_read],
     )
     return _Api(
-        route_handlers=[api, *hub_routes.OPEN_HANDLERS, *shared.HANDLERS],
+        route_handlers=[api, *hub_routes.OPEN_HANDLERS, *share_links.HANDLERS],
         dependencies={
             "hub": _provide(lambda services: services.hub),
             "access": _provide(lambda services: services.access),
