@@ -213,6 +213,9 @@ function Review(props: {
         </p>
       )}
       <ErrorText error={changes.error} />
+      {!changes.error && !value && (
+        <p className={`${css.texts.muted} ${styles.choose}`}>{words.loading}</p>
+      )}
       {changes.error && !value && <p className={css.texts.muted}>{words.noGit}</p>}
       {value && !files.length && (
         <p className={`${css.texts.muted} ${styles.choose}`}>{words.none}</p>

@@ -88,12 +88,18 @@ function Tab({ id, here, onClose }: { id: string; here: boolean; onClose: () => 
   const { session: sessionId, conversation } = splitTab(id);
   const session = useAppState((state) => state.sessions.get(sessionId));
   const isNew = useAppState((state) => isUnread(state, sessionId));
+  const place = useRef<HTMLLIElement>(null);
+  const known = session !== undefined;
+  // The tab of what is shown is in sight, also when there are more than fit.
+  useEffect(() => {
+    if (here && known) place.current?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+  }, [here, known]);
   if (!session) return null;
   const unread = !here && isNew && conversation === undefined;
   const name =
     conversation === undefined ? nameOf(session) : text.sessions.earlier(nameOf(session));
   return (
-    <li data-here={here || undefined} data-unread={unread || undefined}>
+    <li ref={place} data-here={here || undefined} data-unread={unread || undefined}>
       <Link href={pathOfTab(id)} aria-current={here ? "page" : undefined}>
         {conversation === undefined ? (
           <SessionBadge session={session} />

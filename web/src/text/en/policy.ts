@@ -129,7 +129,7 @@ export const policy = {
     forAll: "policy.toml (all sessions)",
     text: "Rules (TOML)",
     path: (path: string) => `Saved to ${path}`,
-    newFile: "This file does not exist yet.",
+    newFile: "(this file does not exist yet)",
     start: "Start with an example",
     example: `# What agents may do without a question, and what they may not do at all.
 
