@@ -439,10 +439,9 @@ async def settle(page: Page) -> None:
 async def open_view(page: Page, deck: Deck, view: View) -> None:
     """Load a view, and press what opens it."""
     await page.goto("about:blank")  # an address that differs by its fragment only is loaded, too
-    await page.goto(deck.address(view))
-    await settle(page)
-    if not view.opens:
-        return
+    async with _all_read(page):
+        await page.goto(deck.address(view))
+        await settle(page)
     async with _all_read(page):
         for role, name in view.opens:
             await _press(page, role, name)
