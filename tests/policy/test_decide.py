@@ -309,6 +309,15 @@ def test_who_asks_about_the_old_call_asks_about_the_new_one() -> None:
     assert command_of(verdict) == "git push --force-with-lease"
 
 
+def test_who_asks_about_the_old_call_only_asks_about_the_new_one_unless_that_is_denied() -> None:
+    ask_force = '[[rule]]\nverdict = "ask"\ncommand = "git push"\nflags = ["--force"]\n'
+    verdict = judged(bash("git push --force"), LEASE + ask_force, '[claude]\nallow = ["Bash"]')
+    assert word(verdict) == "ask"
+    assert command_of(verdict) == "git push --force-with-lease"
+    denied = '[[rule]]\nverdict = "deny"\ncommand = "git"\nflags = ["--force-with-lease"]\n'
+    assert word(judged(bash("git push --force"), LEASE + ask_force, denied)) == "deny"
+
+
 def test_what_is_denied_is_not_rewritten() -> None:
     verdict = judged(bash("git push --force"), LEASE + DENY_PUSH)
     assert (word(verdict), bytes(verdict.input)) == ("deny", b"")
