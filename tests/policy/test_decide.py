@@ -273,6 +273,12 @@ def test_what_holds_for_every_question_never_allows() -> None:
     assert (asking.wait, asking.then, asking.answered_by) == (300, "deny", (("role:owner",),))
 
 
+@pytest.mark.parametrize("rule", ['deny = ["Bash(rm:*)"]', 'ask = ["Read(./secret)"]'])
+def test_code_that_cannot_be_read_may_hide_what_a_rule_of_the_cli_stops(rule: str) -> None:
+    assert word(judged(bash('eval "$x"'), f"[claude]\n{rule}")) == "ask"
+    assert word(judged(bash('eval "$x"'), '[claude]\ndeny = ["WebFetch"]')) == "cli"
+
+
 # --- rewriting -----------------------------------------------------------------------------------
 
 LEASE = """
