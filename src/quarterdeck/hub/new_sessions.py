@@ -62,7 +62,7 @@ def check_new(spec: SessionSpec) -> None:
     """
     if held := sorted(AWAY & {name.lower() for name in spec.extra_args}):
         raise UsageError(
-            f"extra_args: --{held[0]}: the hub would not get its messages, or its rules would not hold"
+            f"extra_args: --{held[0]}: the hub would miss messages, or its rules would not hold"
         )
     if is_simple(spec.env):
         raise UsageError(
