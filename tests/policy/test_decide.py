@@ -279,6 +279,15 @@ def test_code_that_cannot_be_read_may_hide_what_a_rule_of_the_cli_stops(rule: st
     assert word(judged(bash('eval "$x"'), '[claude]\ndeny = ["WebFetch"]')) == "cli"
 
 
+@pytest.mark.parametrize("path", [" ~other/secret", "\t~root/secret"])
+def test_a_path_of_which_one_reading_is_unknown_is_allowed_by_no_rule(path: str) -> None:
+    rules = '[claude]\nallow = ["Read(./**)", "Edit(./**)"]'
+    assert word(judged(call("Read", file_path=" ./a"), rules)) == "allow"
+    assert word(judged(call("Read", file_path=path), rules)) == "cli"
+    edit = call("Edit", file_path=path, old_string="a", new_string="b")
+    assert word(judged(edit, rules)) == "cli"
+
+
 # --- rewriting -----------------------------------------------------------------------------------
 
 LEASE = """
