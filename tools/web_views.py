@@ -455,9 +455,16 @@ async def open_view(page: Page, deck: Deck, view: View) -> None:
 async def _all_read(page: Page) -> AsyncIterator[None]:
     """Wait at the end until the page has read what it asked for meanwhile."""
     asked: set[Request] = set()
-    page.on("request", asked.add)
-    page.on("requestfinished", asked.discard)
-    page.on("requestfailed", asked.discard)
+
+    def begins(request: Request) -> None:
+        asked.add(request)
+
+    def ends(request: Request) -> None:
+        asked.discard(request)
+
+    page.on("request", begins)
+    page.on("requestfinished", ends)
+    page.on("requestfailed", ends)
     try:
         yield
         with anyio.move_on_after(SECONDS):
@@ -466,9 +473,9 @@ async def _all_read(page: Page) -> AsyncIterator[None]:
                     return
                 await anyio.sleep(0.02)
     finally:
-        page.remove_listener("request", asked.add)
-        page.remove_listener("requestfinished", asked.discard)
-        page.remove_listener("requestfailed", asked.discard)
+        page.remove_listener("request", begins)
+        page.remove_listener("requestfinished", ends)
+        page.remove_listener("requestfailed", ends)
 
 
 async def _press(page: Page, role: str, name: str) -> None:

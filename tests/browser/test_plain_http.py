@@ -43,7 +43,7 @@ async def test_a_session_is_begun_and_prompted_over_plain_http(
         False,
         "undefined",
     ]
-    banner = page.get_by_role("note").filter(has_text="not encrypted")
+    banner = page.get_by_role("region", name="Connection").filter(has_text="not encrypted")
     await expect(banner).to_be_visible()
     await banner.get_by_role("button", name="Dismiss").click()
     await expect(banner).to_have_count(0)

@@ -57,6 +57,7 @@ function Compare({ one, other }: { one: Session; other: Session }) {
     [left.value, right.value],
   );
   const file = files.find(({ path }) => path === chosen) ?? files[0];
+  const names = twoNames(nameOf(one), nameOf(other));
   const same = left.value !== undefined && left.value.directory === right.value?.directory;
   return (
     <div className={styles.compare}>
@@ -94,17 +95,26 @@ function Compare({ one, other }: { one: Session; other: Session }) {
             ))}
           </ul>
         </nav>
-        <Half session={one} file={file?.one} path={file?.path} />
-        <Half session={other} file={file?.other} path={file?.path} />
+        <Half session={one} name={names[0]} file={file?.one} path={file?.path} />
+        <Half session={other} name={names[1]} file={file?.other} path={file?.path} />
       </div>
     </div>
   );
 }
 
-function Half(props: { session: Session; file: FileChange | undefined; path: string | undefined }) {
+const twoNames = (one: string, other: string): [string, string] =>
+  one === other ? [words.numbered(one, 1), words.numbered(other, 2)] : [one, other];
+
+function Half(props: {
+  session: Session;
+  /** Its own, beside the other. */
+  name: string;
+  file: FileChange | undefined;
+  path: string | undefined;
+}) {
   const { session, file } = props;
   return (
-    <section className={styles.half} aria-label={nameOf(session)}>
+    <section className={styles.half} aria-label={props.name}>
       <header>
         <Link href={`/changes/${encodeURIComponent(session.session)}`}>
           <Marked text={nameOf(session)} />
@@ -112,7 +122,7 @@ function Half(props: { session: Session; file: FileChange | undefined; path: str
         {file && <Counts file={file} />}
       </header>
       {file ? (
-        <HalfDiff key={file.path} session={session} file={file} />
+        <HalfDiff key={file.path} session={session.session} name={props.name} file={file} />
       ) : (
         <p className={css.texts.muted}>{props.path ? words.noChange : words.chooseFile}</p>
       )}
@@ -120,9 +130,7 @@ function Half(props: { session: Session; file: FileChange | undefined; path: str
   );
 }
 
-function HalfDiff(props: { session: Session; file: FileChange }) {
-  const { file } = props;
-  const { session } = props.session;
+function HalfDiff({ session, name, file }: { session: string; name: string; file: FileChange }) {
   const diff = useQuery(
     useCallback(
       () =>
@@ -143,7 +151,7 @@ function HalfDiff(props: { session: Session; file: FileChange }) {
           diff={diff.value}
           layout="unified"
           comments={false}
-          label={words.diffIn(file.path, nameOf(props.session))}
+          label={words.diffIn(file.path, name)}
         />
       )}
     </>

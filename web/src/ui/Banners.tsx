@@ -37,10 +37,10 @@ function NotEncrypted() {
     setDismissed(true);
   };
   return (
-    <div className={styles.banner} data-tone="plain" role="note">
+    <section className={styles.banner} data-tone="plain" aria-label={text.app.connection}>
       <Icon of={LockOpen} />
       <span>{text.app.notEncrypted}</span>
       <IconButton icon={X} label={text.app.dismiss} onClick={dismiss} />
-    </div>
+    </section>
   );
 }

@@ -124,7 +124,7 @@ function Explained({ found }: { found: Explanation }) {
       </Table>
       {!!found.unknown?.length && (
         <>
-          <h3>{words.unknown}</h3>
+          <h2>{words.unknown}</h2>
           <ul className={styles.reasons}>
             {found.unknown.map((one, index) => (
               <li key={index}>

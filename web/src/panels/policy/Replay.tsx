@@ -60,6 +60,7 @@ export function Replay() {
       <Warnings warnings={check?.warnings} />
       {result && (
         <section className={css.card.card} aria-label={words.result}>
+          <h2>{words.result}</h2>
           <ReplayResult result={result} />
         </section>
       )}

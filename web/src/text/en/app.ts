@@ -17,6 +17,7 @@ export const app = {
   enterCode: "Enter a login code",
   accessEnded: "Your access was revoked or has expired. Log in again.",
   hubAway: "The hub cannot be reached. Agents keep working; this page reconnects automatically.",
+  connection: "Connection",
   notEncrypted:
     "This connection is not encrypted: others in your network can read it. Notifications and the offline page need https.",
   offline: "The hub cannot be reached",

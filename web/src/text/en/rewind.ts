@@ -77,6 +77,8 @@ export const rewind = {
   inBoth: "in both",
   same: "the same change in both",
   noChange: "No change here.",
+  /** Two sessions of one name. */
+  numbered: (name: string, number: number) => `${name} (${number})`,
   diffIn: (path: string, name: string) => `Changes of ${path} in ${name}`,
   missing: "One of the sessions does not exist.",
   chooseFile: "Choose a file to compare it.",
