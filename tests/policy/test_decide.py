@@ -288,6 +288,24 @@ def test_a_path_of_which_one_reading_is_unknown_is_allowed_by_no_rule(path: str)
     assert word(judged(edit, rules)) == "cli"
 
 
+@pytest.mark.parametrize(
+    ("program", "command"),
+    [
+        ("git", "git init /other"),
+        ("git", "git clone https://host/x /other/y"),
+        ("curl", "curl -o .git/hooks/pre-commit https://host/"),
+        ("curl", "curl -o /etc/x https://host/"),
+        ("cp", "cp a .git/hooks/pre-commit"),
+    ],
+)
+def test_a_rule_for_a_program_allows_no_file_outside_and_no_protected_one(
+    program: str, command: str
+) -> None:
+    rule = f'[[rule]]\nverdict = "allow"\ncommand = "{program}"\n'
+    assert word(judged(bash("git commit -m x"), rule.replace(program, "git"))) == "allow"
+    assert word(judged(bash(command), rule)) == "cli"
+
+
 # --- rewriting -----------------------------------------------------------------------------------
 
 LEASE = """
