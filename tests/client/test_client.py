@@ -187,6 +187,22 @@ async def test_events_are_read_from_the_history_and_then_as_they_happen(served: 
         assert numbers == list(range(1, 2705))
 
 
+async def test_text_in_progress_is_read_while_it_is_generated(served: Front) -> None:
+    id_ = await served.deck.have_session()
+    async with client_of(served) as hub, hub.session(id_) as session:
+        await session.wait_for(lambda _: served.deck.listeners > 0)
+        heard = ""
+        async with aclosing(session.live()) as live:
+            served.deck.type(id_, "Hel")
+            async for frame in live:
+                heard = frame.deltas[0].text if frame.whole else heard + frame.deltas[0].text
+                if heard == "Hello":
+                    break
+                if heard == "Hel":
+                    served.deck.type(id_, "lo")
+        assert heard == "Hello"
+
+
 async def test_events_end_with_the_session(served: Front) -> None:
     id_ = await served.deck.have_session()
     async with client_of(served) as hub, hub.session(id_) as session:

@@ -12,7 +12,7 @@ from quarterdeck.wire.controls import SessionControls
 from support.pages import page
 
 REFERENCE = page("docs/reference/client.md")
-INSIDE = {"took", "update_view"}
+INSIDE = {"pass_live", "took", "update_view"}
 """What only the feed calls."""
 OWNERS = (Hub, HubSession, HubQuery, HubAsk, HubClient, SessionClient, HubTurn, SessionControls)
 

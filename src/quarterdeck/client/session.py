@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack, aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
+from weakref import WeakSet
 
 import anyio
 import msgspec
@@ -25,6 +26,7 @@ from msgspec.structs import replace
 from quarterdeck.client import calls
 from quarterdeck.client.calls import Content, content_of
 from quarterdeck.client.feed import Feed
+from quarterdeck.client.live_reader import LiveReader
 from quarterdeck.client.query import HubTurn, message_of
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.domain.ids import new_id
@@ -63,6 +65,7 @@ class SessionClient:
         self._seen = 0
         self._tail: deque[EventShape] = deque(maxlen=TAIL)
         self._news = anyio.Event()
+        self._live: WeakSet[LiveReader] = WeakSet()
         self._failure: QuarterdeckError | None = None
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
@@ -134,6 +137,25 @@ class SessionClient:
             async for shape in events:
                 if (message := message_of(shape.event)) is not None:
                     yield message
+
+    def live(self) -> AsyncGenerator[Live]:
+        """Text that is being generated, from now on, a frame for each block of a message.
+
+        It is sent once and not kept: `messages` gives each message when it is complete. A slow
+        reader gets more text at a time. Raises what ended the connection for good.
+        """
+        self.view  # noqa: B018 - raises unless the session is followed
+        reader = LiveReader()
+        self._live.add(reader)
+        return self._read_live(reader)
+
+    async def _read_live(self, reader: LiveReader) -> AsyncGenerator[Live]:
+        while True:
+            frames = reader.take()
+            for frame in frames:
+                yield frame
+            if not frames:
+                await self._wait()
 
     # --- prompts and questions -----------------------------------------------------------------
 
@@ -283,6 +305,13 @@ class SessionClient:
             self._view = shape
             self._ring()
 
+    def pass_live(self, frame: Live) -> None:
+        """Text in progress came by the feed."""
+        for reader in self._live:
+            reader.put(frame)
+        if self._live:
+            self._ring()
+
     def _ring(self) -> None:
         self._news.set()
         self._news = anyio.Event()
@@ -301,7 +330,7 @@ class _Receiver:
         self._session.update_view(shape)
 
     def live(self, frame: Live) -> None:
-        """Text that is still being made is not kept."""
+        self._session.pass_live(frame)
 
     def connection_lost(self, reason: str) -> None:
         """The feed reconnects."""
