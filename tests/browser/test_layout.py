@@ -241,5 +241,5 @@ async def test_a_phone_shows_whether_a_session_has_a_sandbox(
     await page.set_viewport_size({"width": 390, "height": 844})
     # Two lines, as without the shield, once the page has drawn itself for a phone again.
     await page.wait_for_function(
-        "head => head.getBoundingClientRect().height < 80", arg=await head.element_handle()
+        "head => head.getBoundingClientRect().height < 100", arg=await head.element_handle()
     )

@@ -20,6 +20,7 @@ from msgspec.structs import asdict, replace
 from quarterdeck.agent.service import Decide
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub import spec as values
+from quarterdeck.cli.local.launch_texts import LaunchTexts
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
@@ -27,7 +28,7 @@ from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import plain
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
-from quarterdeck.domain.structs import DECODE_ERRORS, Value
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.loop.agent_worker import AgentWorker
 from quarterdeck.loop.report import LoopReport, report_of
 from quarterdeck.loop.runner import new_loop, reopen, run_loop
@@ -38,23 +39,6 @@ from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.local_hub import person_here
 from quarterdeck.service.local_loops import local_agents
-
-
-class LaunchTexts(Value):
-    """What was said on the command line."""
-
-    model: str | None = None
-    effort: str | None = None
-    max_turns: int | None = None
-    max_budget_usd: float | None = None
-    system_prompt: str | None = None
-    append_system_prompt: str | None = None
-    allowed_tools: tuple[str, ...] = ()
-    disallowed_tools: tuple[str, ...] = ()
-    mode: str | None = None
-    skip_permissions: bool = False
-    settings: str | None = None
-    mcp_config: tuple[str, ...] = ()
 
 
 class AgentSettings(LaunchTexts):

@@ -329,7 +329,7 @@ ACTIONS = frozenset(
         "from_bot",
         "messages",
         "migrate",
-        "pending",
+        "pending_count",
         "press",
         "query",
         "raw_update",
